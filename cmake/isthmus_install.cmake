@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Install rules: headers, libraries, command, CMake package, pkg-config file;
+# and the target `uninstall`, which removes exactly what was installed.
+include(CMakePackageConfigHelpers)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/isthmus")
+
+install(FILES ${ISTHMUS_HEADERS}
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/isthmus")
+install(TARGETS isthmus_shared isthmus_static EXPORT isthmus_targets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET isthmus_command)
+  install(TARGETS isthmus_command
+    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+install(EXPORT isthmus_targets NAMESPACE isthmus::
+  FILE isthmus-targets.cmake DESTINATION "${package_dir}")
+configure_package_config_file(cmake/isthmus-config.cmake.in
+  "${PROJECT_BINARY_DIR}/isthmus-config.cmake"
+  INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/isthmus-config-version.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/isthmus-config.cmake"
+  "${PROJECT_BINARY_DIR}/isthmus-config-version.cmake"
+  DESTINATION "${package_dir}")
+file(RELATIVE_PATH ISTHMUS_PC_UP
+  "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+configure_file(cmake/isthmus.pc.in isthmus.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/isthmus.pc"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+add_custom_target(uninstall
+  COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}"
+    -P "${PROJECT_SOURCE_DIR}/cmake/isthmus_uninstall.cmake")

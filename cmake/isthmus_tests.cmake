@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# The C tests: each tests/FOLDER/NAME_test.c is one cmocka executable, linked
+# to the static library so that it sees internals. tests/support/*.c is linked
+# into each of them. tests/lying_pjrt/*.c is a stand-alone plugin.
+find_path(CMOCKA_INCLUDE cmocka.h)
+find_library(CMOCKA_LIBRARY cmocka)
+if(NOT CMOCKA_INCLUDE OR NOT CMOCKA_LIBRARY)
+  message(FATAL_ERROR "isthmus: cannot build the tests: cmocka was not found; "
+    "needs Debian's libcmocka-dev, or -DISTHMUS_TESTS=OFF")
+endif()
+
+# A plugin sees no source of the library: only its own folder and C.
+file(GLOB lying CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/lying_pjrt/*.c")
+list(FILTER lying EXCLUDE REGEX "_test\\.c$")
+if(lying)
+  add_library(lying_pjrt MODULE ${lying})
+  set_target_properties(lying_pjrt PROPERTIES PREFIX ""
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+  target_include_directories(lying_pjrt PRIVATE
+    "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src"
+    "${PROJECT_SOURCE_DIR}/tests/lying_pjrt")
+  target_link_libraries(lying_pjrt PRIVATE isthmus_flags Threads::Threads)
+endif()
+
+file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.c")
+set(test_includes "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src"
+  "${PROJECT_SOURCE_DIR}/tests")
+if(support)
+  add_library(isthmus_support STATIC ${support})
+  target_include_directories(isthmus_support PRIVATE ${test_includes})
+  target_include_directories(isthmus_support SYSTEM PRIVATE
+    "${CMOCKA_INCLUDE}")
+  target_link_libraries(isthmus_support PRIVATE isthmus_static isthmus_flags)
+endif()
+
+file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*/*_test.c")
+foreach(source IN LISTS tests)
+  get_filename_component(name "${source}" NAME_WE)
+  get_filename_component(folder "${source}" DIRECTORY)
+  get_filename_component(folder "${folder}" NAME)
+  add_executable(${name} "${source}")
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${folder}")
+  target_include_directories(${name} PRIVATE ${test_includes})
+  target_include_directories(${name} SYSTEM PRIVATE "${CMOCKA_INCLUDE}")
+  target_link_libraries(${name} PRIVATE
+    $<TARGET_NAME_IF_EXISTS:isthmus_support> isthmus_static isthmus_flags
+    "${CMOCKA_LIBRARY}" Threads::Threads ${CMAKE_DL_LIBS})
+  add_test(NAME ${folder}/${name} COMMAND ${name})
+  # What a test may ask its surroundings for; ./dev sets the same.
+  set_tests_properties(${folder}/${name} PROPERTIES ENVIRONMENT
+    "ISTHMUS_SOURCE=${PROJECT_SOURCE_DIR};ISTHMUS_BUILD=${PROJECT_BINARY_DIR}")
+  if(lying)
+    add_dependencies(${name} lying_pjrt)
+  endif()
+endforeach()

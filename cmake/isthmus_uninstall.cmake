@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# Removes the files named in BUILD/install_manifest.txt, then the folders that
+# only isthmus uses, if they are empty.
+set(manifest "${BUILD}/install_manifest.txt")
+if(NOT EXISTS "${manifest}")
+  message(FATAL_ERROR "uninstall: ${manifest}: not there; install first")
+endif()
+file(STRINGS "${manifest}" files)
+foreach(file IN LISTS files)
+  file(REMOVE "$ENV{DESTDIR}${file}")
+  get_filename_component(folder "${file}" DIRECTORY)
+  if(folder MATCHES "/isthmus$")
+    list(APPEND folders "$ENV{DESTDIR}${folder}")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES folders)
+foreach(folder IN LISTS folders)
+  file(GLOB left "${folder}/*")
+  if(NOT left)
+    file(REMOVE_RECURSE "${folder}")
+  endif()
+endforeach()
+file(REMOVE "${manifest}")
