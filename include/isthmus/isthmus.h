@@ -1,0 +1,710 @@
+// SPDX-License-Identifier: Apache-2.0
+// isthmus.h: what an application needs, in reading order: errors, context,
+// backends, tensors, routes and receipts, files, programs, the catalog.
+//
+// Words used below. Ownership: Borrows (used during the call only), Retains
+// (counted; the caller keeps its own), Takes (on success the callee owns it;
+// on failure the caller still does), Gives (the caller owns it and releases
+// it), Lends (valid as long as what lent it). Fails lists the codes that a
+// caller can meet. Threads: "any" means from any thread at once.
+//
+// On failure every output is NULL or zero and every input is as it was.
+// Every ist_error pointer may be NULL.
+
+#ifndef ISTHMUS_ISTHMUS_H_
+#define ISTHMUS_ISTHMUS_H_
+
+#include <isthmus/dlpack.h>
+#include <isthmus/version.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(ISTHMUS_STATIC)
+#define IST_API
+#elif defined(_WIN32)
+#define IST_API __declspec(dllimport)
+#else
+#define IST_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Most dimensions a tensor may have.
+#define IST_MAX_NDIM 64
+// Most reasons a receipt holds.
+#define IST_MAX_REASONS 8
+// Room for a place's name in a receipt, its NUL included; longer ones are cut.
+#define IST_MAX_PLACE 96
+
+// ---------------------------------------------------------------- errors --
+
+// What went wrong, banded by who must act: 1xx the caller, 2xx the producer of
+// the tensor, file or program, 3xx the target backend or device, 4xx the
+// machine, 9xx isthmus itself. Numbers are never changed or used again. The
+// list is src/base/catalog.def; each code has an entry in catalog/.
+typedef enum ist_code {
+  IST_OK = 0,
+  IST_ERR_ARGUMENT = 101,
+  IST_ERR_NOT_IN_VERSION = 102,
+  IST_ERR_PLACE = 103,
+  IST_ERR_COPY_NEEDED = 104,
+  IST_ERR_READ_ONLY = 105,
+  IST_ERR_CLOSED = 106,
+  IST_ERR_SHAPE_MISMATCH = 107,
+  IST_ERR_DTYPE_MISMATCH = 108,
+  IST_ERR_OPTION = 109,
+  IST_ERR_CONSUMED = 110,
+  IST_ERR_NAME_NEEDED = 111,
+  IST_ERR_NAME_UNKNOWN = 112,
+  IST_ERR_ARITY = 113,
+  IST_ERR_OUTPUT = 114,
+  IST_ERR_REQUIRES_GRAD = 115,
+  IST_ERR_NOT_A_TENSOR = 116,
+  IST_ERR_NARROWING = 117,
+  IST_ERR_NDIM = 201,
+  IST_ERR_SHAPE = 202,
+  IST_ERR_OVERFLOW = 203,
+  IST_ERR_NULL_DATA = 204,
+  IST_ERR_DTYPE = 205,
+  IST_ERR_LANES = 206,
+  IST_ERR_MISALIGNED = 207,
+  IST_ERR_DLPACK_VERSION = 208,
+  IST_ERR_DEVICE_CODE = 209,
+  IST_ERR_FILE_FORMAT = 210,
+  IST_ERR_FILE_TRUNCATED = 211,
+  IST_ERR_FILE_DTYPE = 212,
+  IST_ERR_PROGRAM = 213,
+  IST_ERR_PRODUCER = 214,
+  IST_ERR_NO_BACKEND = 301,
+  IST_ERR_PLUGIN_LOAD = 302,
+  IST_ERR_NOT_A_PLUGIN = 303,
+  IST_ERR_PLUGIN_VERSION = 304,
+  IST_ERR_PLUGIN_SLOT = 305,
+  IST_ERR_PLUGIN = 306,
+  IST_ERR_NO_DEVICE = 307,
+  IST_ERR_NO_MEMORY_KIND = 308,
+  IST_ERR_TARGET_DTYPE = 309,
+  IST_ERR_TARGET_LAYOUT = 310,
+  IST_ERR_NOT_ADDRESSABLE = 311,
+  IST_ERR_DELETED = 312,
+  IST_ERR_BUFFER = 313,
+  IST_ERR_NO_PROGRAMS = 314,
+  IST_ERR_BACKEND_ABI = 315,
+  IST_ERR_NO_ROUTE = 316,
+  IST_ERR_DYNAMIC_SHAPE = 317,
+  IST_ERR_TUPLE = 318,
+  IST_ERR_CONSUMER = 319,
+  IST_ERR_NO_ALLOCATION = 401,
+  IST_ERR_IO = 402,
+  IST_ERR_FILE_OPEN = 403,
+  IST_ERR_DISK_FULL = 404,
+  IST_ERR_NO_FRAMEWORK = 405,
+  IST_ERR_INTERNAL = 901
+} ist_code;
+
+// One failure, in memory of the caller's own; nothing is allocated to report.
+// message is one line, UTF-8, always ended by a NUL: what could not be done:
+// actual; needs required. native is the errno or the plugin's own code, or 0.
+typedef struct ist_error {
+  ist_code code;
+  int32_t native;
+  char message[504];
+} ist_error;
+
+// The library's version, "major.minor.patch", to compare with
+// IST_VERSION_STRING of the header. Lends a static string.
+// Fails: never. Threads: any. Since: 0.1.
+IST_API const char *ist_version(void);
+
+// The code's stable name, "IST_ERR_SHAPE", or NULL when there is none.
+// Lends a static string. Fails: never. Threads: any. Since: 0.1.
+IST_API const char *ist_code_name(ist_code code);
+
+// --------------------------------------------------------------- context --
+
+// Allocator, log and backends of one user of the library. Counted; every
+// backend and tensor retains its context, so closing in any order is safe.
+typedef struct ist_context ist_context;
+
+// Where memory comes from. allocate returns size bytes at a multiple of
+// alignment (a power of two), or NULL; release takes what allocate gave.
+// Both are called from any thread, with no lock held. Borrowed at
+// ist_context_create; self must live as long as the context.
+typedef struct ist_allocator {
+  void *self;
+  void *(*allocate)(void *self, size_t size, size_t alignment);
+  void (*release)(void *self, void *pointer);
+} ist_allocator;
+
+typedef enum ist_log_level {
+  IST_LOG_DEBUG = 0,
+  IST_LOG_INFO = 1,
+  IST_LOG_WARNING = 2
+} ist_log_level;
+
+// Receives lines of log, without a newline, from any thread, no lock held.
+typedef void (*ist_log_fn)(void *self, ist_log_level level, const char *text);
+
+typedef struct ist_context_options {
+  size_t struct_size;              // sizeof(ist_context_options)
+  const ist_allocator *allocator;  // NULL: malloc and free
+  ist_log_fn log;                  // NULL: nothing is logged
+  void *log_self;
+} ist_context_options;
+
+// Makes a context; options may be NULL.
+// Gives *out. Fails: ARGUMENT, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_context_create(const ist_context_options *options,
+                                    ist_context **out, ist_error *err);
+
+// Counts one holder more, or one less; the last one frees. NULL is allowed.
+// Retains context. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_context_retain(ist_context *context);
+// Takes one count. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_context_release(ist_context *context);
+
+// -------------------------------------------------------------- backends --
+
+// A device runtime. Counted; its tensors retain it.
+typedef struct ist_backend ist_backend;
+// One device of a backend, lent by it.
+typedef struct ist_device ist_device;
+
+typedef enum ist_option_kind {
+  IST_OPTION_STRING = 0,
+  IST_OPTION_INT64 = 1,
+  IST_OPTION_INT64_LIST = 2,
+  IST_OPTION_FLOAT = 3,
+  IST_OPTION_BOOL = 4
+} ist_option_kind;
+
+// A named value for a backend or a plugin; the member that kind names counts.
+typedef struct ist_option {
+  const char *name;
+  ist_option_kind kind;
+  const char *string;
+  int64_t int64;
+  const int64_t *list;
+  size_t list_size;
+  double number;
+  bool boolean;
+} ist_option;
+
+typedef struct ist_backend_options {
+  size_t struct_size;
+  const char *path;  // the plugin's file, for kind "pjrt"
+  const ist_option *options;
+  size_t option_count;
+} ist_backend_options;
+
+// Opens a backend of a kind: "host", "template" (options: addressable,
+// alignment, devices) or "pjrt" (options->path, and the plugin's own options).
+// Opening a plugin runs its code. Gives *out.
+// Fails: ARGUMENT, OPTION, NO_BACKEND, PLUGIN_*, NO_ALLOCATION.
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_backend_open(ist_context *context, const char *kind,
+                                  const ist_backend_options *options,
+                                  ist_backend **out, ist_error *err);
+
+// Retains backend. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_backend_retain(ist_backend *backend);
+// Takes one count; the runtime closes when no tensor, program or handle is
+// left. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_backend_release(ist_backend *backend);
+
+// Facts about an open backend. All strings are lent by the backend.
+typedef struct ist_backend_info {
+  size_t struct_size;
+  const char *name;      // as it names itself in errors: "pjrt:cpu"
+  const char *platform;  // the runtime's platform, "cpu"
+  const char *version;   // the runtime's own words on its version, or ""
+  size_t device_count;
+  bool runs_programs;  // compile and execute were found
+} ist_backend_info;
+
+// Fills out (its struct_size set by the caller). Lends the strings.
+// Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_backend_describe(const ist_backend *backend,
+                                      ist_backend_info *out, ist_error *err);
+
+// Device number index, or NULL. Lends it as long as the backend lives.
+// Fails: never. Threads: any. Since: 0.1.
+IST_API const ist_device *ist_backend_device(const ist_backend *backend,
+                                             size_t index);
+
+// The host device of a context: memory of this process. Lends it as long as
+// the context lives. Fails: never. Threads: any. Since: 0.1.
+IST_API const ist_device *ist_context_host(ist_context *context);
+
+// The backend of a device. Lends it. Fails: never. Threads: any. Since: 0.1.
+IST_API ist_backend *ist_device_backend(const ist_device *device);
+
+typedef struct ist_device_info {
+  size_t struct_size;
+  const char *name;   // the runtime's own words: "TFRT_CPU_0"
+  const char *kind;   // the runtime's kind of device: "cpu"
+  size_t index;       // as in a place: pjrt:P.so#index
+  int64_t id;         // the runtime's own number
+  DLDevice dl_device;  // device_type 0: its addresses have no DLPack code
+  size_t memory_count;
+  size_t default_memory;
+} ist_device_info;
+
+// Fills out. Lends the strings. Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_device_describe(const ist_device *device,
+                                     ist_device_info *out, ist_error *err);
+
+// Properties of a geometry; row-major without gaps is 0. Also the set that a
+// consumer accepts as it is.
+typedef enum ist_layout {
+  IST_LAYOUT_ROW_MAJOR = 0,
+  IST_LAYOUT_PERMUTED = 1,  // dense, but the strides do not fall
+  IST_LAYOUT_GAPS = 2,      // elements of the extent that are not the tensor's
+  IST_LAYOUT_NEGATIVE = 4,  // a stride below zero
+  IST_LAYOUT_OVERLAP = 8,   // two indices, one address (broadcast too)
+  IST_LAYOUT_ANY = 15
+} ist_layout;
+
+// What a memory, or a framework on the other side, can do. Set by a probe that
+// has done it, never from a pointer or a version.
+typedef enum ist_can {
+  IST_CAN_COPY_IN = 1,      // takes bytes from the host
+  IST_CAN_COPY_OUT = 2,     // gives bytes to the host
+  IST_CAN_ADOPT = 4,        // views foreign memory
+  IST_CAN_LEND = 8,         // gives an address that stays valid
+  IST_CAN_HOST_ADDRESS = 16,  // its addresses can be read by this process
+  IST_CAN_HONOUR_READ_ONLY = 32,  // never writes where READ_ONLY is set
+  IST_CAN_PEER = 64         // copies to another memory of the same backend
+} ist_can;
+
+typedef struct ist_capability {
+  size_t struct_size;
+  uint32_t can;        // set of ist_can
+  uint32_t layouts;    // set of ist_layout that adopt takes as it is
+  uint64_t alignment;  // bytes that adopt needs; 1: none
+  uint64_t dtypes;     // bit n: dtype number n of src/tensor/dtype.def
+  DLDevice dl_device;  // of the addresses; device_type 0: none
+} ist_capability;
+
+typedef struct ist_memory_info {
+  size_t struct_size;
+  const char *kind;  // "device", "pinned_host", ...
+  ist_capability capability;
+} ist_memory_info;
+
+// Memory number index of a device. Lends the string.
+// Fails: ARGUMENT, NO_MEMORY_KIND. Threads: any. Since: 0.1.
+IST_API ist_code ist_device_memory(const ist_device *device, size_t index,
+                                   ist_memory_info *out, ist_error *err);
+
+// ---------------------------------------------------------------- dtypes --
+
+// The name of a dtype ("float32", "bfloat16", "float4_e2m1fn"; with lanes
+// above 1 "float32x4"), written to buffer and cut to size, its NUL included.
+// Borrows buffer. Fails: DTYPE for a dtype without a name.
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_dtype_name(DLDataType dtype, char *buffer, size_t size);
+
+// The dtype of a name. Borrows name. Fails: ARGUMENT, DTYPE.
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_dtype_parse(const char *name, DLDataType *out,
+                                 ist_error *err);
+
+// The dtype's number in src/tensor/dtype.def, its bit in
+// ist_capability.dtypes; -1 for a dtype without a name.
+// Borrows nothing. Fails: never. Threads: any. Since: 0.1.
+IST_API int32_t ist_dtype_number(DLDataType dtype);
+
+// The name of a DLPack device code ("cpu", "cuda_host", ...), or NULL.
+// Lends a static string. Fails: never. Threads: any. Since: 0.1.
+IST_API const char *ist_device_code_name(int32_t device_type);
+
+// ------------------------------------------------------ routes, receipts --
+
+typedef enum ist_copy {
+  IST_COPY_AUTO = 0,   // alias if it can, copy if it must
+  IST_COPY_NEVER = 1,  // alias or refuse
+  IST_COPY_ALWAYS = 2  // a private buffer, always
+} ist_copy;
+
+// What to do when a consumer that ignores READ_ONLY would view memory that
+// must not be written.
+typedef enum ist_read_only {
+  IST_READ_ONLY_AUTO = 0,    // immutable: alias with a reason; marked: copy
+  IST_READ_ONLY_REFUSE = 1,  // refuse
+  IST_READ_ONLY_COPY = 2,    // copy
+  IST_READ_ONLY_ALLOW = 3    // alias
+} ist_read_only;
+
+// What to do when an immutable consumer would view memory that its owner may
+// still write.
+typedef enum ist_mutable_source {
+  IST_MUTABLE_ALIAS = 0,  // alias, and the receipt says that writes show
+  IST_MUTABLE_COPY = 1    // copy
+} ist_mutable_source;
+
+// Who may write the source's memory.
+typedef enum ist_grant {
+  IST_GRANT_FROM_SOURCE = 0,  // READ_ONLY flag; unversioned: READ_ONLY
+  IST_GRANT_WRITABLE = 1,     // anybody
+  IST_GRANT_IMMUTABLE = 2,    // nobody, by contract (a jax array)
+  IST_GRANT_READ_ONLY = 3     // marked read-only, overlapping or unknown
+} ist_grant;
+
+typedef enum ist_route {
+  IST_ROUTE_REFUSE = 0,
+  IST_ROUTE_ALIAS = 1,  // no byte moves
+  IST_ROUTE_COPY = 2,   // one copy
+  IST_ROUTE_STAGE = 3   // two copies, through the host
+} ist_route;
+
+// Why a route was taken; the list, with its texts, is src/bridge/reason.def.
+typedef struct ist_reason {
+  int32_t id;
+  int64_t actual;  // what was found, where the reason has a number
+  int64_t needed;  // what was needed
+} ist_reason;
+
+// How a tensor crossed, or will cross.
+typedef struct ist_receipt {
+  size_t struct_size;
+  ist_route route;
+  ist_code code;         // of a refusal; else IST_OK
+  uint64_t bytes_moved;  // payload bytes written, all hops together
+  uint32_t hops;         // copies made: 0 alias, 1 copy, 2 stage
+  uint32_t reason_count;
+  ist_reason reasons[IST_MAX_REASONS];
+  bool read_only;  // the result must not be written
+  char source[IST_MAX_PLACE];
+  char target[IST_MAX_PLACE];
+} ist_receipt;
+
+// The source of a crossing, as the route sees it.
+typedef struct ist_offer {
+  size_t struct_size;
+  ist_capability memory;  // of the memory that it lies in
+  uint32_t layout;        // set of ist_layout
+  int32_t dtype;          // number of its dtype
+  ist_grant grant;        // never IST_GRANT_FROM_SOURCE
+  uint64_t address;       // of element 0; 0 when unknown
+  uint64_t nbytes;        // payload, bytes
+  bool in_place;          // it lies in the target's own memory already
+} ist_offer;
+
+typedef struct ist_wish {
+  size_t struct_size;
+  ist_copy copy;
+  ist_read_only read_only;
+  ist_mutable_source mutable_source;
+} ist_wish;
+
+// Decides how an offer crosses to a target. A pure function: reads its
+// arguments, writes out (route, code, bytes_moved, hops, reasons, read_only),
+// does nothing. A refusal is an answer (IST_ROUTE_REFUSE), not a failure.
+// wish may be NULL. Borrows all. Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_route_plan(const ist_offer *offer,
+                                const ist_capability *target,
+                                const ist_wish *wish, ist_receipt *out,
+                                ist_error *err);
+
+// The stable name of a reason ("unaligned") or a route ("alias"), or NULL.
+// Lends a static string. Fails: never. Threads: any. Since: 0.1.
+IST_API const char *ist_reason_name(int32_t id);
+// Lends a static string. Fails: never. Threads: any. Since: 0.1.
+IST_API const char *ist_route_name(ist_route route);
+
+// Writes a reason as a sentence, cut to size; returns the length without the
+// NUL that the whole text has. Borrows all. Fails: never. Threads: any.
+// Since: 0.1.
+IST_API size_t ist_reason_text(const ist_reason *reason, char *buffer,
+                               size_t size);
+
+// Writes a receipt as one JSON object, cut to size; returns the length that
+// the whole text has. Borrows all. Fails: never. Threads: any. Since: 0.1.
+IST_API size_t ist_receipt_json(const ist_receipt *receipt, char *buffer,
+                                size_t size);
+
+// --------------------------------------------------------------- tensors --
+
+// An immutable description of memory on a device, and a count on it. The
+// memory itself may be written by whoever may write it.
+typedef struct ist_tensor ist_tensor;
+
+// dtype, shape and strides (in elements) of a tensor, by value.
+typedef struct ist_spec {
+  size_t struct_size;
+  DLDataType dtype;
+  int32_t ndim;
+  int64_t shape[IST_MAX_NDIM];
+  int64_t strides[IST_MAX_NDIM];
+} ist_spec;
+
+typedef struct ist_options {
+  size_t struct_size;
+  ist_copy copy;
+  ist_read_only read_only;
+  ist_mutable_source mutable_source;
+  ist_grant grant;      // import: what is known of the producer
+  const char *memory;   // import, move: memory kind; NULL: the default
+  const ist_capability *consumer;  // export: who takes it; NULL: anyone who
+                                   // takes any address and honours READ_ONLY
+} ist_options;
+
+// Imports a DLPack tensor to a device: a view where the memory allows it, one
+// copy where it does not. options and receipt may be NULL. A tensor of another
+// major version is refused with nothing after its version read.
+// Takes source (its deleter is called once, on any thread, when the last view
+// is gone, or before return when it was copied). Gives *out.
+// Fails: ARGUMENT, NDIM .. DEVICE_CODE, COPY_NEEDED, READ_ONLY, TARGET_DTYPE,
+// NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_import(const ist_device *device,
+                                   DLManagedTensorVersioned *source,
+                                   const ist_options *options, ist_tensor **out,
+                                   ist_receipt *receipt, ist_error *err);
+
+// The same for the kind without a version. It says nothing about writing, so
+// it counts as READ_ONLY unless options->grant tells more.
+// Takes source, Gives *out. Fails: as ist_tensor_import. Threads: any.
+// Since: 0.1.
+IST_API ist_code ist_tensor_import_legacy(const ist_device *device,
+                                          DLManagedTensor *source,
+                                          const ist_options *options,
+                                          ist_tensor **out,
+                                          ist_receipt *receipt, ist_error *err);
+
+// Called once, from any thread, no lock held, when memory is no longer used.
+typedef void (*ist_release_fn)(void *self);
+
+// Wraps memory of this process as a host tensor, without a copy. release may
+// be NULL when the memory outlives the tensor. Takes self (on success release
+// is called once). Gives *out. Fails: ARGUMENT, NDIM .. DEVICE_CODE,
+// NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_wrap(ist_context *context, const DLTensor *view,
+                                 ist_release_fn release, void *self,
+                                 ist_tensor **out, ist_error *err);
+
+// Makes a dense host tensor of zero-valued elements, aligned to alignment
+// bytes (a power of two; 0: 64, which every backend here can view). Strides of
+// spec are not read. Gives *out. Fails: ARGUMENT, NDIM, SHAPE, OVERFLOW,
+// DTYPE, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
+                                  size_t alignment, ist_tensor **out,
+                                  ist_error *err);
+
+// Exports a tensor as a managed DLPack tensor of version 1.3, strides always
+// written. A view where the tensor has an address, else one copy out to the
+// host. The tensor is not consumed. options and receipt may be NULL.
+// Retains tensor until the deleter is called. Gives *out (call its deleter).
+// Fails: ARGUMENT, COPY_NEEDED, READ_ONLY, TARGET_DTYPE, NOT_ADDRESSABLE,
+// DELETED, BUFFER, NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_export(ist_tensor *tensor,
+                                   const ist_options *options,
+                                   DLManagedTensorVersioned **out,
+                                   ist_receipt *receipt, ist_error *err);
+
+// The same without a version, for older consumers. It cannot say READ_ONLY.
+// Retains tensor, Gives *out. Fails: as ist_tensor_export. Threads: any.
+// Since: 0.1.
+IST_API ist_code ist_tensor_export_legacy(ist_tensor *tensor,
+                                          const ist_options *options,
+                                          DLManagedTensor **out,
+                                          ist_receipt *receipt, ist_error *err);
+
+// Gives the tensor on another device: the same memory viewed where possible,
+// else copied. The source stays. options and receipt may be NULL.
+// Retains tensor as long as *out views it. Gives *out.
+// Fails: as ist_tensor_import and ist_tensor_export. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_move(ist_tensor *tensor, const ist_device *device,
+                                 const ist_options *options, ist_tensor **out,
+                                 ist_receipt *receipt, ist_error *err);
+
+// Copies a tensor's elements into memory of this process of the same dtype and
+// shape, any strides. target must not overlap itself or the tensor.
+// Borrows all. Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, NDIM ..
+// DEVICE_CODE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_copy_into(ist_tensor *tensor,
+                                      const DLTensor *target,
+                                      ist_receipt *receipt, ist_error *err);
+
+// Retains tensor. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_tensor_retain(ist_tensor *tensor);
+// Takes one count. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_tensor_release(ist_tensor *tensor);
+
+// dtype, ndim, shape, strides, device. data is the address where the device's
+// memory can be read by this process, else NULL.
+// Lends it as long as the tensor lives. Fails: never. Threads: any. Since: 0.1.
+IST_API const DLTensor *ist_tensor_view(const ist_tensor *tensor);
+
+typedef struct ist_tensor_info {
+  size_t struct_size;
+  const ist_device *device;
+  size_t memory;    // number of the memory on that device
+  uint64_t nbytes;  // payload: elements times item size, packed sub-byte
+  ist_grant grant;
+  bool read_only;      // must not be written through
+  bool copied;         // made by a copy: nobody else sees its memory
+  bool padded;         // sub-byte elements, one to a byte
+  uint64_t flags;      // DLPACK_FLAG_BITMASK_* of an export
+} ist_tensor_info;
+
+// Fills out. Lends device. Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_describe(const ist_tensor *tensor,
+                                     ist_tensor_info *out, ist_error *err);
+
+// Waits until the tensor's values are there, and tells whether making them
+// failed. Borrows tensor. Fails: ARGUMENT, BUFFER, DELETED, PLUGIN.
+// Threads: any; blocks. Since: 0.1.
+IST_API ist_code ist_tensor_wait(ist_tensor *tensor, ist_error *err);
+
+// ----------------------------------------------------------------- files --
+
+// A .npy or .safetensors file, mapped. Counted; tensors of it retain it.
+// Another process that cuts a mapped file short makes reads of it raise
+// SIGBUS, as with every map: see docs/files.md.
+typedef struct ist_file ist_file;
+
+typedef struct ist_file_options {
+  size_t struct_size;
+  const char *dtype;  // for .npy: read items of "V1", "V2" as this dtype
+} ist_file_options;
+
+// Opens and validates a file; its kind is found from its content.
+// Gives *out. Fails: ARGUMENT, FILE_OPEN, FILE_FORMAT, FILE_TRUNCATED,
+// FILE_DTYPE, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_file_open(ist_context *context, const char *path,
+                               const ist_file_options *options, ist_file **out,
+                               ist_error *err);
+// Retains file. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_file_retain(ist_file *file);
+// Takes one count. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_file_release(ist_file *file);
+// How many tensors are in it (.npy: 1).
+// Borrows file. Fails: never. Threads: any. Since: 0.1.
+IST_API size_t ist_file_count(const ist_file *file);
+// The name of tensor number index ("" in .npy), or NULL.
+// Lends it as long as the file lives. Fails: never. Threads: any. Since: 0.1.
+IST_API const char *ist_file_name(const ist_file *file, size_t index);
+
+// A tensor of a file as a read-only host tensor that views the map. name may
+// be NULL when the file holds one tensor. Big-endian .npy is copied.
+// Retains file as long as *out views it. Gives *out. Fails: ARGUMENT,
+// NAME_NEEDED, NAME_UNKNOWN, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_file_tensor(ist_file *file, const char *name,
+                                 ist_tensor **out, ist_error *err);
+
+// Writes one tensor as .npy, or named tensors as .safetensors (by the path's
+// ending), beside the path and renamed over it, so that no partial file is
+// left. names may be NULL for .npy. Tensors on devices are copied out.
+// Borrows all. Fails: ARGUMENT, OUTPUT, FILE_DTYPE, IO, DISK_FULL, PLUGIN,
+// NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_file_save(const char *path, const char *const *names,
+                               ist_tensor *const *tensors, size_t count,
+                               ist_error *err);
+
+// -------------------------------------------------------------- programs --
+
+// A compiled program on one device. Counted; retains its backend.
+typedef struct ist_program ist_program;
+
+// Compiles StableHLO (text or bytecode) for a device. name stands in errors
+// (a file's path); NULL: "program". Gives *out. Fails: ARGUMENT, PROGRAM,
+// NO_PROGRAMS, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_program_compile(const ist_device *device, const void *code,
+                                     size_t size, const char *name,
+                                     ist_program **out, ist_error *err);
+// Retains program. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_program_retain(ist_program *program);
+// Takes one count. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_program_release(ist_program *program);
+// Borrows program. Fails: never. Threads: any. Since: 0.1.
+IST_API size_t ist_program_input_count(const ist_program *program);
+// Borrows program. Fails: never. Threads: any. Since: 0.1.
+IST_API size_t ist_program_output_count(const ist_program *program);
+// What input number index must be: dtype, shape, strides.
+// Borrows program. Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_program_input(const ist_program *program, size_t index,
+                                   ist_spec *out, ist_error *err);
+// What output number index will be.
+// Borrows program. Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_program_output(const ist_program *program, size_t index,
+                                    ist_spec *out, ist_error *err);
+
+// The arguments of one run. inputs are moved to the program's device as by
+// ist_tensor_move with options; receipts (NULL, or input_count of them, each
+// with its struct_size set) tell how. outputs has room for output_count.
+typedef struct ist_run {
+  size_t struct_size;
+  ist_tensor *const *inputs;
+  size_t input_count;
+  ist_tensor **outputs;
+  size_t output_count;
+  const ist_options *options;
+  ist_receipt *receipts;
+} ist_run;
+
+// Runs a program; outputs are on its device and may still be computed
+// (ist_tensor_wait). Borrows inputs. Gives outputs. Fails: ARGUMENT, ARITY,
+// SHAPE_MISMATCH, DTYPE_MISMATCH, as ist_tensor_move, PLUGIN.
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_program_run(ist_program *program, const ist_run *run,
+                                 ist_error *err);
+
+// --------------------------------------------------------------- catalog --
+
+// One entry of the catalog of errors, compiled in from catalog/.
+typedef struct ist_entry {
+  size_t struct_size;
+  ist_code code;
+  const char *name;      // "IST_ERR_SHAPE"
+  const char *slug;      // stable, for addresses of pages
+  const char *title;     // the message's general form
+  const char *meaning;   // what it means, a paragraph
+  const char *solution;  // what to do, first the isthmus call that crosses
+} ist_entry;
+
+// The entry of a code. Lends its strings, which are static.
+// Fails: ARGUMENT for a number that is no code. Threads: any. Since: 0.1.
+IST_API ist_code ist_catalog_find(ist_code code, ist_entry *out,
+                                  ist_error *err);
+
+// Code number index of the list, in order, IST_OK after the last.
+// Borrows nothing. Fails: never. Threads: any. Since: 0.1.
+IST_API ist_code ist_catalog_code(size_t index);
+
+// ---------------------------------------------------------------- places --
+
+typedef enum ist_place_kind {
+  IST_PLACE_HOST = 0,
+  IST_PLACE_TEMPLATE = 1,
+  IST_PLACE_PJRT = 2,
+  IST_PLACE_NPY = 3,
+  IST_PLACE_SAFETENSORS = 4,
+  IST_PLACE_STREAM = 5  // "-"
+} ist_place_kind;
+
+// A place's name, taken apart: host, template[#DEVICE], pjrt:PLUGIN.so
+// [#DEVICE[/MEMORY]], file.npy, file.safetensors[:tensor], "-". The longest
+// existing path wins; %23 and %3A stand for # and : in names.
+typedef struct ist_place {
+  size_t struct_size;
+  ist_place_kind kind;
+  size_t device;      // number of the device; 0 where none is named
+  char path[4096];    // of the file or plugin; "" where there is none
+  char memory[64];    // kind of memory; "": the default
+  char tensor[1024];  // name of the tensor in the file; "": none named
+} ist_place;
+
+// Borrows text. Fails: ARGUMENT, PLACE, NOT_IN_VERSION (opencl:).
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_place_parse(const char *text, ist_place *out,
+                                 ist_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // ISTHMUS_ISTHMUS_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// refcount.h: a count of holders that any thread may change.
+
+#ifndef ISTHMUS_BASE_REFCOUNT_H_
+#define ISTHMUS_BASE_REFCOUNT_H_
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ist__refcount {
+  _Atomic(uint32_t) holders;
+} ist__refcount;
+
+static inline void ist__refcount_init(ist__refcount *count) {
+  atomic_init(&count->holders, 1);
+}
+
+static inline void ist__refcount_take(ist__refcount *count) {
+  uint32_t before =
+      atomic_fetch_add_explicit(&count->holders, 1, memory_order_relaxed);
+  assert(before != 0 && before != UINT32_MAX);
+  (void)before;
+}
+
+// True for the last holder, which then sees all that the others wrote.
+static inline bool ist__refcount_drop(ist__refcount *count) {
+  uint32_t before =
+      atomic_fetch_sub_explicit(&count->holders, 1, memory_order_acq_rel);
+  assert(before != 0);
+  return before == 1;
+}
+
+#endif  // ISTHMUS_BASE_REFCOUNT_H_

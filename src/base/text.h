@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// text.h: writing text into a buffer of fixed size without ever passing its
+// end, and JSON strings. Not for parsing.
+
+#ifndef ISTHMUS_BASE_TEXT_H_
+#define ISTHMUS_BASE_TEXT_H_
+
+#include <stddef.h>
+
+// length grows by all that was written, what did not fit included; the buffer
+// always ends in a NUL when size > 0.
+typedef struct ist__text {
+  char *buffer;
+  size_t size;
+  size_t length;
+} ist__text;
+
+static inline ist__text ist__text_make(char *buffer, size_t size) {
+  if (size > 0) buffer[0] = '\0';
+  return (ist__text){.buffer = buffer, .size = size};
+}
+
+void ist__text_add(ist__text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// A JSON string with its quotes; NULL becomes null. Bytes that are not valid
+// UTF-8 are written as U+FFFD.
+void ist__text_add_json(ist__text *text, const char *string);
+
+// The first line of message that says something: text up to a newline, without
+// leading blanks, cut to size, its NUL included.
+void ist__text_first_line(const char *message, size_t length, char *buffer,
+                          size_t size);
+
+#endif  // ISTHMUS_BASE_TEXT_H_

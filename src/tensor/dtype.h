@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// dtype.h: the element types, from dtype.def, and the device codes, from
+// device_code.def. The lookups by name are public, in isthmus.h.
+
+#ifndef ISTHMUS_TENSOR_DTYPE_H_
+#define ISTHMUS_TENSOR_DTYPE_H_
+
+#include "base/error.h"
+
+// One row of dtype.def; number is its place there and never changes.
+typedef struct ist__dtype {
+  int32_t number;
+  const char *name;  // DLPack's: "float8_e4m3fn"
+  uint8_t code;
+  uint8_t bits;
+  const char *npy;   // numpy's type string without byte order: "f4", or NULL
+  const char *safetensors;  // "F32", or NULL
+  int32_t pjrt;             // PJRT_Buffer_Type, or 0
+} ist__dtype;
+
+// The row of a dtype (lanes are not looked at), or NULL.
+const ist__dtype *ist__dtype_find(DLDataType dtype);
+// The row of a number, or NULL.
+const ist__dtype *ist__dtype_at(int32_t number);
+// How many rows there are.
+int32_t ist__dtype_count(void);
+
+// True for device codes whose addresses this process can read and write:
+// cpu, cuda_host, rocm_host, cuda_managed, tpu_host.
+bool ist__device_code_is_host(int32_t device_type);
+
+#endif  // ISTHMUS_TENSOR_DTYPE_H_
