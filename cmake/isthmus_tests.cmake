@@ -33,6 +33,29 @@ if(support)
   target_link_libraries(isthmus_support PRIVATE isthmus_static isthmus_flags)
 endif()
 
+# What a test may ask its surroundings for; ./dev sets the same. A plugin's
+# variable is unset where that plugin is not on the machine.
+set(test_environment "ISTHMUS_SOURCE=${PROJECT_SOURCE_DIR}"
+  "ISTHMUS_BUILD=${PROJECT_BINARY_DIR}")
+if(lying)
+  list(APPEND test_environment
+    "ISTHMUS_LYING_PJRT=${PROJECT_BINARY_DIR}/lying_pjrt.so")
+endif()
+set(ISTHMUS_SITE "" CACHE PATH "site-packages with the plugin wheels")
+if(NOT ISTHMUS_SITE)
+  file(GLOB ISTHMUS_SITE "${PROJECT_SOURCE_DIR}/.venv/lib/*/site-packages")
+endif()
+foreach(plugin
+    P1=lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so
+    P2=xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
+    P3=fastatomstruct_xla_cpu/libpjrt_cpu.so)
+  string(REGEX REPLACE "=.*" "" key "${plugin}")
+  string(REGEX REPLACE ".*=" "" file "${plugin}")
+  if(EXISTS "${ISTHMUS_SITE}/${file}")
+    list(APPEND test_environment "ISTHMUS_${key}=${ISTHMUS_SITE}/${file}")
+  endif()
+endforeach()
+
 file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*/*_test.c")
 foreach(source IN LISTS tests)
   get_filename_component(name "${source}" NAME_WE)
@@ -47,9 +70,8 @@ foreach(source IN LISTS tests)
     $<TARGET_NAME_IF_EXISTS:isthmus_support> isthmus_static isthmus_flags
     "${CMOCKA_LIBRARY}" Threads::Threads ${CMAKE_DL_LIBS})
   add_test(NAME ${folder}/${name} COMMAND ${name})
-  # What a test may ask its surroundings for; ./dev sets the same.
-  set_tests_properties(${folder}/${name} PROPERTIES ENVIRONMENT
-    "ISTHMUS_SOURCE=${PROJECT_SOURCE_DIR};ISTHMUS_BUILD=${PROJECT_BINARY_DIR}")
+  set_tests_properties(${folder}/${name} PROPERTIES
+    ENVIRONMENT "${test_environment}")
   if(lying)
     add_dependencies(${name} lying_pjrt)
   endif()

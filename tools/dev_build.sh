@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of ./dev: the build, and the package made importable from .venv.
+# shellcheck shell=bash
+
+# $1: build folder; the rest: options for CMake.
+dev_cmake() {
+  local folder=$1
+  shift
+  dev_quiet cmake -S . -B "$folder" -G Ninja -DISTHMUS_WERROR=ON "$@" ||
+    dev_die "CMake could not configure $folder"
+  dev_quiet cmake --build "$folder" || dev_die "$folder does not build"
+}
+
+dev_build() {
+  local tests=OFF
+  ! dev_has hdr:cmocka.h || tests=ON
+  dev_cmake build -DISTHMUS_PYTHON=ON -DISTHMUS_TESTS=$tests \
+    -DPython_EXECUTABLE="$PWD/.venv/bin/python"
+  dev_link_package
+}
+
+# build/python/isthmus holds the extension; the rest of the package is linked
+# beside it, and a .pth file lets .venv import it: an edit shows at once.
+dev_link_package() {
+  local package=build/python/isthmus file site
+  mkdir -p "$package/bin" "$package/include"
+  find "$package" -type l -delete
+  for file in python/isthmus/*; do
+    case $file in *.c | *.h | *__pycache__ | *'*') continue ;; esac
+    ln -s "$PWD/$file" "$package/"
+  done
+  ln -s "$PWD/build/isthmus" "$package/bin/isthmus"
+  ln -s "$PWD/include/isthmus" "$package/include/isthmus"
+  site=$(.venv/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')
+  echo "$PWD/build/python" >"$site/isthmus_build.pth"
+  cat >.venv/bin/isthmus <<SH
+#!/bin/sh
+exec "$PWD/.venv/bin/python" -m isthmus "\$@"
+SH
+  chmod +x .venv/bin/isthmus
+}
+
+# Where the tests find what they may need; a variable is unset when that thing
+# is not on this machine.
+dev_test_env() {
+  local site
+  site=$(.venv/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')
+  export ISTHMUS_SOURCE=$PWD ISTHMUS_BUILD=$PWD/${1-build}
+  export ISTHMUS_P1=$site/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so
+  export ISTHMUS_P2=$site/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
+  export ISTHMUS_P3=$site/fastatomstruct_xla_cpu/libpjrt_cpu.so
+  export ISTHMUS_LYING_PJRT=$ISTHMUS_BUILD/lying_pjrt.so
+  local name
+  for name in ISTHMUS_P1 ISTHMUS_P2 ISTHMUS_P3 ISTHMUS_LYING_PJRT; do
+    [ -e "${!name}" ] || unset "$name"
+  done
+}
+
+dev_run() {
+  dev_test_env
+  if [ ! -x examples/digits/run.sh ]; then
+    dev_die "examples/digits/run.sh: not there"
+  fi
+  examples/digits/run.sh "$@"
+}
+
+dev_bench() {
+  [ -e bench/run.py ] || dev_die "bench/run.py: not there yet"
+  dev_test_env
+  .venv/bin/python bench/run.py "$@"
+}
