@@ -277,7 +277,8 @@ typedef enum ist_can {
   IST_CAN_LEND = 8,         // gives an address that stays valid
   IST_CAN_HOST_ADDRESS = 16,  // its addresses can be read by this process
   IST_CAN_HONOUR_READ_ONLY = 32,  // never writes where READ_ONLY is set
-  IST_CAN_PEER = 64         // copies to another memory of the same backend
+  IST_CAN_PEER = 64,   // copies to another memory of the same backend
+  IST_CAN_PADDED = 128  // views sub-byte elements stored one to a byte
 } ist_can;
 
 typedef struct ist_capability {
@@ -392,6 +393,8 @@ typedef struct ist_offer {
   uint64_t address;       // of element 0; 0 when unknown
   uint64_t nbytes;        // payload, bytes
   bool in_place;          // it lies in the target's own memory already
+  bool peer;              // another memory of the target's own backend
+  bool padded;            // sub-byte elements, one to a byte
 } ist_offer;
 
 typedef struct ist_wish {
@@ -535,7 +538,8 @@ IST_API void ist_tensor_retain(ist_tensor *tensor);
 IST_API void ist_tensor_release(ist_tensor *tensor);
 
 // dtype, ndim, shape, strides, device. data is the address where the device's
-// memory can be read by this process, else NULL.
+// memory can be read by this process, else NULL; of what a program or a copy
+// made on a device the address is known after ist_tensor_wait.
 // Lends it as long as the tensor lives. Fails: never. Threads: any. Since: 0.1.
 IST_API const DLTensor *ist_tensor_view(const ist_tensor *tensor);
 

@@ -24,6 +24,8 @@ const ist__dtype *ist__dtype_find(DLDataType dtype);
 const ist__dtype *ist__dtype_at(int32_t number);
 // How many rows there are.
 int32_t ist__dtype_count(void);
+// The set of all of them, as in ist_capability.dtypes.
+uint64_t ist__dtype_all(void);
 
 // True for device codes whose addresses this process can read and write:
 // cpu, cuda_host, rocm_host, cuda_managed, tpu_host.

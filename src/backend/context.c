@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// context.c: making and freeing a context.
+
+#include "backend/context.h"
+
+#include "backend/backend.h"
+#include "backend/host.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/structs.h"
+
+ist_code ist_context_create(const ist_context_options *options,
+                            ist_context **out, ist_error *err) {
+  if (out == NULL) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a context could not be made: out is NULL; needs a "
+                         "place for it");
+  }
+  *out = NULL;
+  ist_context_options known;
+  ist__struct_read(&known, sizeof known, options);
+  const ist_allocator *a = known.allocator;
+  if (a != NULL && (a->allocate == NULL || a->release == NULL)) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a context could not be made: the allocator lacks "
+                         "allocate or release; needs both, or none");
+  }
+  ist__env env;
+  ist__env_init(&env, &known);
+  ist_context *context = ist__alloc_zero(&env, sizeof *context);
+  if (context == NULL) return ist__error_memory(err, "a context", sizeof *context);
+  context->env = env;
+  ist__refcount_init(&context->refs);
+  ist_code code = ist__host_open(context, &context->host, err);
+  if (code != IST_OK) {
+    ist__free(&env, context);
+    return code;
+  }
+  *out = context;
+  return IST_OK;
+}
+
+void ist_context_retain(ist_context *context) {
+  if (context != NULL) ist__refcount_take(&context->refs);
+}
+
+void ist_context_release(ist_context *context) {
+  if (context == NULL || !ist__refcount_drop(&context->refs)) return;
+  ist__env env = context->env;
+  ist__backend_free(context->host);
+  ist__free(&env, context);
+}
+
+const ist_device *ist_context_host(ist_context *context) {
+  return context == NULL ? NULL : ist_backend_device(context->host, 0);
+}
+
+void ist__context_set_call_hook(ist_context *context, ist__call_hook hook,
+                                void *self) {
+  context->env.call_hook = hook;
+  context->env.call_hook_self = self;
+}
+
+void *ist_allocate(ist_context *context, size_t size, size_t alignment) {
+  return ist__alloc(&context->env, size, alignment);
+}
+
+void ist_deallocate(ist_context *context, void *pointer) {
+  ist__free(&context->env, pointer);
+}
