@@ -109,10 +109,15 @@ dev_venv() {
     dev_torch_note
     return 0
   fi
-  python=$(dev_find_python)
-  dev_say "making .venv with $("$python" --version) and pinned wheels"
-  rm -rf .venv .cache/venv-* .cache/no_torch
-  "$python" -m venv .venv
+  if .venv/bin/python -c '' 2>/dev/null; then
+    dev_say "bringing .venv up to its pinned wheels"
+  else
+    python=$(dev_find_python)
+    dev_say "making .venv with $("$python" --version) and pinned wheels"
+    rm -rf .venv
+    "$python" -m venv .venv
+  fi
+  rm -f .cache/venv-* .cache/no_torch
   dev_quiet .venv/bin/pip install -r requirements.txt ||
     dev_die "pip could not install requirements.txt"
   dev_quiet .venv/bin/pip install --no-deps -r requirements-plugins.txt ||
