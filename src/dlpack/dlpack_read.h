@@ -17,9 +17,8 @@ typedef struct ist__managed {
 // who may write it when grant is FROM_SOURCE: READ_ONLY when flagged, when it
 // overlaps or when it is unversioned, else WRITABLE. Borrows managed.
 // Fails: as ist__view_check, and DLPACK_VERSION.
-ist_code ist__dlpack_read(ist__managed managed, ist_grant grant,
-                          ist__view *out, ist_grant *out_grant,
-                          ist_error *err);
+ist_code ist__dlpack_read(ist__managed managed, ist_grant grant, ist__view *out,
+                          ist_grant *out_grant, ist_error *err);
 
 // Calls the deleter, once; a NULL deleter is allowed.
 void ist__dlpack_consume(ist__managed managed);

@@ -13,7 +13,7 @@ typedef struct ist__dtype {
   const char *name;  // DLPack's: "float8_e4m3fn"
   uint8_t code;
   uint8_t bits;
-  const char *npy;   // numpy's type string without byte order: "f4", or NULL
+  const char *npy;  // numpy's type string without byte order: "f4", or NULL
   const char *safetensors;  // "F32", or NULL
   int32_t pjrt;             // PJRT_Buffer_Type, or 0
 } ist__dtype;
@@ -27,8 +27,24 @@ int32_t ist__dtype_count(void);
 // The set of all of them, as in ist_capability.dtypes.
 uint64_t ist__dtype_all(void);
 
+// The dtype of a row, one lane.
+static inline DLDataType ist__dtype_of(const ist__dtype *row) {
+  return (DLDataType){row->code, row->bits, 1};
+}
+
+// The bytes that an element's address must be a multiple of: the size of the
+// number, for complex of one of its two parts (C11 6.2.5p13 gives complex the
+// alignment of an array of its parts; NumPy and torch make such views), 1 for
+// sub-byte elements.
+static inline uint64_t ist__dtype_alignment(const ist__dtype *row) {
+  unsigned parts = row->code == kDLComplex ? 2 : 1;
+  return row->bits < 8 ? 1 : row->bits / (8 * parts);
+}
+
 // True for device codes whose addresses this process can read and write:
 // cpu, cuda_host, rocm_host, cuda_managed, tpu_host.
 bool ist__device_code_is_host(int32_t device_type);
+// True for device codes whose data is a handle: byte_offset is never added.
+bool ist__device_code_is_handle(int32_t device_type);
 
 #endif  // ISTHMUS_TENSOR_DTYPE_H_

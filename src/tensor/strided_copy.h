@@ -6,11 +6,13 @@
 
 #include "tensor/view.h"
 
-// Copies source to target, element by element in row-major order; dtype and
-// shape are equal, padding may differ (sub-byte packed <-> padded), target does
-// not overlap itself or source (all asserted or checked by the caller). Reads
-// and writes no byte outside the two extents. Sub-byte packed sides must be
-// dense row-major. Cannot fail.
+// Copies source to target, element by element in row-major order. dtype and
+// shape are equal (asserted), any strides on either side; target overlaps
+// neither itself nor source (seen to by the caller). Padding may differ: bits
+// of a packed sub-byte value go to the low bits of a padded byte, the rest is
+// zero, and back. Reads and writes no byte outside the two extents; of a packed
+// target that is dense, the bits after the last element become zero. Cannot
+// fail.
 void ist__strided_copy(const ist__view *source, const ist__view *target);
 
 #endif  // ISTHMUS_TENSOR_STRIDED_COPY_H_

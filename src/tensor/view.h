@@ -11,7 +11,8 @@
 // 0 <= ndim <= IST_MAX_NDIM; no extent is negative; strides are present and
 // normal (a dimension of extent 0 or 1, and every dimension of an empty tensor,
 // has the stride that a dense row-major tensor of that shape has); element
-// count, byte count and every address fit; dtype is known.
+// count, byte count and every address fit (and no extent passes 2^60 bytes, so
+// that offsets in bits fit an int64_t); dtype is known and has one lane.
 typedef struct ist__view {
   void *data;            // NULL only when there are no elements or no address
   uint64_t byte_offset;  // of element 0 from data
@@ -19,28 +20,34 @@ typedef struct ist__view {
   DLDataType dtype;
   int32_t dtype_number;
   int32_t ndim;
-  uint32_t layout;    // set of ist_layout
-  bool padded;        // sub-byte elements, one to a byte
-  uint64_t count;     // elements
-  uint64_t nbytes;    // payload: dense size in bytes
-  uint64_t lowest;    // bytes that the extent reaches below element 0
-  uint64_t highest;   // bytes from element 0 to the end of the extent
+  uint32_t layout;   // set of ist_layout
+  bool padded;       // sub-byte elements, one to a byte
+  uint64_t count;    // elements
+  uint64_t nbytes;   // payload: dense size in bytes
+  uint64_t lowest;   // bytes that the extent reaches below element 0
+  uint64_t highest;  // bytes from element 0 to the end of the extent
   int64_t shape[IST_MAX_NDIM];
   int64_t strides[IST_MAX_NDIM];  // in elements
 } ist__view;
 
-// Validates a tensor from outside and writes its normal form. padded: the
-// sub-byte padded flag of its producer. A NULL data pointer with elements is an
-// error unless address is false (memory without addresses here).
+// Validates a tensor from outside and writes its normal form; of the arrays of
+// out only the first ndim entries are written. padded: the sub-byte padded flag
+// of its producer. A NULL data pointer with elements is an error unless address
+// is false (memory without addresses here). No byte of data is read. Alignment
+// is that of ist__dtype_alignment; an empty tensor's address is not looked at.
+// On failure out is all zeros.
 // Fails: ARGUMENT, NDIM, SHAPE, OVERFLOW, NULL_DATA, DTYPE, LANES, MISALIGNED,
 // DEVICE_CODE.
 ist_code ist__view_check(const DLTensor *tensor, bool padded, bool address,
                          ist__view *out, ist_error *err);
 
-// The dense row-major view of a spec's dtype and shape, data NULL.
+// The dense row-major view of a spec's dtype and shape on the host, data NULL.
 // Fails: NDIM, SHAPE, OVERFLOW, DTYPE, LANES.
 ist_code ist__view_dense(DLDataType dtype, int32_t ndim, const int64_t *shape,
                          bool padded, ist__view *out, ist_error *err);
+
+// Copies a view; of its arrays only the first ndim entries.
+void ist__view_copy(const ist__view *view, ist__view *out);
 
 // Writes a DLTensor that borrows the view's arrays.
 void ist__view_borrow(ist__view *view, DLTensor *out);

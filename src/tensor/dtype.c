@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// dtype.c: element types and device codes by number and by name.
+
+#include "tensor/dtype.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+static const ist__dtype rows[] = {
+#define IST_DTYPE(number, name, code, bits, npy, safetensors, pjrt) \
+  [number] = {number, name, code, bits, npy, safetensors, pjrt},
+#include "tensor/dtype.def"
+#undef IST_DTYPE
+};
+
+enum {
+  row_count = sizeof rows / sizeof rows[0]
+};
+// Each row has a bit in ist_capability.dtypes.
+_Static_assert(row_count <= 64, "dtype.def has more than 64 rows");
+
+// The place in a row of index_of of a width; IST_NO_WIDTH for all others.
+#define IST_NO_WIDTH 9
+#define IST_WIDTH(bits) \
+  ((bits) == 1     ? 0  \
+   : (bits) == 2   ? 1  \
+   : (bits) == 4   ? 2  \
+   : (bits) == 6   ? 3  \
+   : (bits) == 8   ? 4  \
+   : (bits) == 16  ? 5  \
+   : (bits) == 32  ? 6  \
+   : (bits) == 64  ? 7  \
+   : (bits) == 128 ? 8  \
+                   : IST_NO_WIDTH)
+
+// The row number of a code and a width plus one, 0 for none: a lookup, since
+// every import makes one.
+enum {
+  code_count = kDLFloat4_e2m1fn + 1
+};
+static const uint8_t index_of[code_count][IST_NO_WIDTH + 1] = {
+#define IST_DTYPE(number, name, code, bits, npy, safetensors, pjrt) \
+  [code][IST_WIDTH(bits)] = (number) + 1,
+#include "tensor/dtype.def"
+#undef IST_DTYPE
+};
+
+const ist__dtype *ist__dtype_find(DLDataType dtype) {
+  if (dtype.code >= code_count) return NULL;
+  uint8_t place = index_of[dtype.code][IST_WIDTH(dtype.bits)];
+  return place == 0 ? NULL : &rows[place - 1];
+}
+
+const ist__dtype *ist__dtype_at(int32_t number) {
+  return number >= 0 && number < row_count ? &rows[number] : NULL;
+}
+
+int32_t ist__dtype_count(void) {
+  return row_count;
+}
+
+uint64_t ist__dtype_all(void) {
+  return UINT64_MAX >> (64 - row_count);
+}
+
+int32_t ist_dtype_number(DLDataType dtype) {
+  const ist__dtype *row = ist__dtype_find(dtype);
+  return row == NULL || dtype.lanes != 1 ? -1 : row->number;
+}
+
+ist_code ist_dtype_name(DLDataType dtype, char *buffer, size_t size) {
+  ist__text text = ist__text_make(buffer, buffer == NULL ? 0 : size);
+  const ist__dtype *row = ist__dtype_find(dtype);
+  if (row == NULL || dtype.lanes == 0) return IST_ERR_DTYPE;
+  ist__text_add(&text, "%s", row->name);
+  if (dtype.lanes > 1) ist__text_add(&text, "x%u", (unsigned)dtype.lanes);
+  return IST_OK;
+}
+
+// The row whose name is the first length bytes of name.
+static const ist__dtype *find_name(const char *name, size_t length) {
+  for (size_t i = 0; i < row_count; i++) {
+    if (strlen(rows[i].name) == length &&
+        memcmp(rows[i].name, name, length) == 0) {
+      return &rows[i];
+    }
+  }
+  return NULL;
+}
+
+// Lanes of "x4"; 0 when text is not that, or not between 2 and 65535.
+static uint16_t parse_lanes(const char *text) {
+  if (text[0] != 'x' || text[1] < '1' || text[1] > '9') return 0;
+  unsigned lanes = 0;
+  for (text++; *text != '\0'; text++) {
+    if (*text < '0' || *text > '9') return 0;
+    lanes = lanes * 10 + (unsigned)(*text - '0');
+    if (lanes > UINT16_MAX) return 0;
+  }
+  return (uint16_t)(lanes > 1 ? lanes : 0);
+}
+
+ist_code ist_dtype_parse(const char *name, DLDataType *out, ist_error *err) {
+  if (out != NULL) *out = (DLDataType){0, 0, 0};
+  if (name == NULL || out == NULL) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a dtype could not be parsed: %s is NULL; needs a "
+                         "name and a place for the dtype",
+                         name == NULL ? "name" : "out");
+  }
+  size_t length = strlen(name);
+  uint16_t lanes = 1;
+  // The whole first: the "x64" of complex64 are no lanes.
+  const ist__dtype *row = find_name(name, length);
+  if (row == NULL) {
+    const char *tail = strrchr(name, 'x');
+    lanes = tail == NULL ? 0 : parse_lanes(tail);
+    if (lanes != 0) row = find_name(name, (size_t)(tail - name));
+  }
+  if (row == NULL) {
+    return ist_error_set(err, IST_ERR_DTYPE,
+                         "a dtype could not be parsed: \"%s\" is no name of "
+                         "one; needs a DLPack name such as float32, bfloat16 "
+                         "or float8_e4m3fn",
+                         name);
+  }
+  *out = (DLDataType){row->code, row->bits, lanes};
+  return IST_OK;
+}
+
+const char *ist_device_code_name(int32_t device_type) {
+  switch (device_type) {
+#define IST_DEVICE_CODE(number, name, is_host, is_handle) \
+  case number:                                            \
+    return name;
+#include "tensor/device_code.def"
+#undef IST_DEVICE_CODE
+    default:
+      return NULL;
+  }
+}
+
+bool ist__device_code_is_host(int32_t device_type) {
+  switch (device_type) {
+#define IST_DEVICE_CODE(number, name, is_host, is_handle) \
+  case number:                                            \
+    return is_host;
+#include "tensor/device_code.def"
+#undef IST_DEVICE_CODE
+    default:
+      return false;
+  }
+}
+
+bool ist__device_code_is_handle(int32_t device_type) {
+  switch (device_type) {
+#define IST_DEVICE_CODE(number, name, is_host, is_handle) \
+  case number:                                            \
+    return is_handle;
+#include "tensor/device_code.def"
+#undef IST_DEVICE_CODE
+    default:
+      return false;
+  }
+}

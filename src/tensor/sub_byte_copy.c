@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// sub_byte_copy.c: elements narrower than a byte, one at a time; whole bytes
+// where both sides are packed alike.
+
+#include "tensor/sub_byte_copy.h"
+
+#include <string.h>
+
+// Where element n (counted from element 0, negative below it) begins.
+typedef struct spot {
+  unsigned char *byte;
+  unsigned shift;
+} spot;
+
+static spot find(const ist__view *view, int64_t n) {
+  unsigned char *start = (unsigned char *)ist__view_address(view);
+  if (view->padded) return (spot){start + n, 0};
+  // Fits: extents end at 2^60 bytes. Rounded down, below element 0 too.
+  int64_t bit = n * view->dtype.bits;
+  int64_t byte = bit >= 0 ? bit / 8 : -((7 - bit) / 8);
+  return (spot){start + byte, (unsigned)(bit - byte * 8)};
+}
+
+static unsigned load(spot at, unsigned bits) {
+  unsigned value = (unsigned)*at.byte >> at.shift;
+  if (at.shift + bits > 8) value |= (unsigned)at.byte[1] << (8 - at.shift);
+  return value & ((1U << bits) - 1);
+}
+
+static void store(spot at, unsigned bits, unsigned value) {
+  unsigned mask = ((1U << bits) - 1) << at.shift;
+  unsigned shifted = value << at.shift;
+  *at.byte = (unsigned char)((*at.byte & ~mask) | (shifted & 0xFFU));
+  if (at.shift + bits > 8) {
+    at.byte[1] = (unsigned char)((at.byte[1] & ~(mask >> 8)) | (shifted >> 8));
+  }
+}
+
+static void copy_element(const ist__view *source, int64_t from,
+                         const ist__view *target, int64_t to) {
+  unsigned bits = target->dtype.bits;
+  unsigned value = load(find(source, from), bits);
+  spot at = find(target, to);
+  if (target->padded) {
+    *at.byte = (unsigned char)value;
+  } else {
+    store(at, bits, value);
+  }
+}
+
+// Bits after the last element of a dense packed target.
+static void clear_tail(const ist__view *target) {
+  unsigned used = (unsigned)(target->count % 8 * target->dtype.bits % 8);
+  if (used == 0) return;
+  unsigned char *last =
+      (unsigned char *)ist__view_address(target) + target->nbytes - 1;
+  *last = (unsigned char)(*last & ((1U << used) - 1));
+}
+
+static void copy_elements(const ist__view *source, const ist__view *target) {
+  int64_t index[IST_MAX_NDIM];
+  memset(index, 0, (size_t)target->ndim * sizeof index[0]);
+  int64_t from = 0;
+  int64_t to = 0;
+  int32_t i;
+  do {
+    copy_element(source, from, target, to);
+    for (i = target->ndim - 1; i >= 0; i--) {
+      from += source->strides[i];
+      to += target->strides[i];
+      if (++index[i] < target->shape[i]) break;
+      from -= index[i] * source->strides[i];
+      to -= index[i] * target->strides[i];
+      index[i] = 0;
+    }
+  } while (i >= 0);
+}
+
+void ist__sub_byte_copy(const ist__view *source, const ist__view *target) {
+  bool dense = (target->layout & ~(uint32_t)IST_LAYOUT_PERMUTED) == 0;
+  if ((source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR &&
+      source->padded == target->padded) {
+    memcpy(ist__view_address(target), ist__view_address(source),
+           target->nbytes);
+  } else {
+    copy_elements(source, target);
+  }
+  if (dense && !target->padded) clear_tail(target);
+}

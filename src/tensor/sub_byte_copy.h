@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// sub_byte_copy.h: the part of a strided copy whose elements are narrower than
+// a byte and packed on at least one side.
+
+#ifndef ISTHMUS_TENSOR_SUB_BYTE_COPY_H_
+#define ISTHMUS_TENSOR_SUB_BYTE_COPY_H_
+
+#include "tensor/view.h"
+
+// As ist__strided_copy, for dtypes below 8 bits of which source, target or both
+// are packed: element n of a packed side has bits n * bits and up, counted from
+// the lowest bit of the first byte (DLPack's order; bits of a 6-bit element may
+// lie in two bytes).
+void ist__sub_byte_copy(const ist__view *source, const ist__view *target);
+
+#endif  // ISTHMUS_TENSOR_SUB_BYTE_COPY_H_
