@@ -48,8 +48,8 @@ typedef struct ist_placement {
   size_t struct_size;
   size_t device;
   size_t memory;
-  const DLTensor *view;  // element 0 at data + byte_offset; strides not NULL
-  bool padded;           // sub-byte elements, one to a byte
+  const DLTensor *view;    // element 0 at data + byte_offset; strides not NULL
+  bool padded;             // sub-byte elements, one to a byte
   ist_release_fn release;  // adopt: call once when the memory is not used
   void *release_self;
 } ist_placement;
@@ -166,8 +166,7 @@ IST_API ist_code ist_error_set(ist_error *err, ist_code code,
 // Memory of the context's allocator, for backends: size bytes at a multiple of
 // alignment (a power of two), or NULL. Gives the memory.
 // Fails: returns NULL. Threads: any. Since: 0.1.
-IST_API void *ist_allocate(ist_context *context, size_t size,
-                           size_t alignment);
+IST_API void *ist_allocate(ist_context *context, size_t size, size_t alignment);
 // Takes memory of ist_allocate; NULL is allowed. Fails: never. Threads: any.
 // Since: 0.1.
 IST_API void ist_deallocate(ist_context *context, void *pointer);

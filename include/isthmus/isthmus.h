@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// isthmus.h: what an application needs, in reading order: errors, context,
+// isthmus.h: what an application needs, in reading order: context,
 // backends, tensors, routes and receipts, files, programs, the catalog.
 //
 // Words used below. Ownership: Borrows (used during the call only), Retains
@@ -15,18 +15,11 @@
 #define ISTHMUS_ISTHMUS_H_
 
 #include <isthmus/dlpack.h>
+#include <isthmus/error.h>
 #include <isthmus/version.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#if defined(ISTHMUS_STATIC)
-#define IST_API
-#elif defined(_WIN32)
-#define IST_API __declspec(dllimport)
-#else
-#define IST_API __attribute__((visibility("default")))
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,90 +31,6 @@ extern "C" {
 #define IST_MAX_REASONS 8
 // Room for a place's name in a receipt, its NUL included; longer ones are cut.
 #define IST_MAX_PLACE 96
-
-// ---------------------------------------------------------------- errors --
-
-// What went wrong, banded by who must act: 1xx the caller, 2xx the producer of
-// the tensor, file or program, 3xx the target backend or device, 4xx the
-// machine, 9xx isthmus itself. Numbers are never changed or used again. The
-// list is src/base/catalog.def; each code has an entry in catalog/.
-typedef enum ist_code {
-  IST_OK = 0,
-  IST_ERR_ARGUMENT = 101,
-  IST_ERR_NOT_IN_VERSION = 102,
-  IST_ERR_PLACE = 103,
-  IST_ERR_COPY_NEEDED = 104,
-  IST_ERR_READ_ONLY = 105,
-  IST_ERR_CLOSED = 106,
-  IST_ERR_SHAPE_MISMATCH = 107,
-  IST_ERR_DTYPE_MISMATCH = 108,
-  IST_ERR_OPTION = 109,
-  IST_ERR_CONSUMED = 110,
-  IST_ERR_NAME_NEEDED = 111,
-  IST_ERR_NAME_UNKNOWN = 112,
-  IST_ERR_ARITY = 113,
-  IST_ERR_OUTPUT = 114,
-  IST_ERR_REQUIRES_GRAD = 115,
-  IST_ERR_NOT_A_TENSOR = 116,
-  IST_ERR_NARROWING = 117,
-  IST_ERR_NDIM = 201,
-  IST_ERR_SHAPE = 202,
-  IST_ERR_OVERFLOW = 203,
-  IST_ERR_NULL_DATA = 204,
-  IST_ERR_DTYPE = 205,
-  IST_ERR_LANES = 206,
-  IST_ERR_MISALIGNED = 207,
-  IST_ERR_DLPACK_VERSION = 208,
-  IST_ERR_DEVICE_CODE = 209,
-  IST_ERR_FILE_FORMAT = 210,
-  IST_ERR_FILE_TRUNCATED = 211,
-  IST_ERR_FILE_DTYPE = 212,
-  IST_ERR_PROGRAM = 213,
-  IST_ERR_PRODUCER = 214,
-  IST_ERR_NO_BACKEND = 301,
-  IST_ERR_PLUGIN_LOAD = 302,
-  IST_ERR_NOT_A_PLUGIN = 303,
-  IST_ERR_PLUGIN_VERSION = 304,
-  IST_ERR_PLUGIN_SLOT = 305,
-  IST_ERR_PLUGIN = 306,
-  IST_ERR_NO_DEVICE = 307,
-  IST_ERR_NO_MEMORY_KIND = 308,
-  IST_ERR_TARGET_DTYPE = 309,
-  IST_ERR_TARGET_LAYOUT = 310,
-  IST_ERR_NOT_ADDRESSABLE = 311,
-  IST_ERR_DELETED = 312,
-  IST_ERR_BUFFER = 313,
-  IST_ERR_NO_PROGRAMS = 314,
-  IST_ERR_BACKEND_ABI = 315,
-  IST_ERR_NO_ROUTE = 316,
-  IST_ERR_DYNAMIC_SHAPE = 317,
-  IST_ERR_TUPLE = 318,
-  IST_ERR_CONSUMER = 319,
-  IST_ERR_NO_ALLOCATION = 401,
-  IST_ERR_IO = 402,
-  IST_ERR_FILE_OPEN = 403,
-  IST_ERR_DISK_FULL = 404,
-  IST_ERR_NO_FRAMEWORK = 405,
-  IST_ERR_INTERNAL = 901
-} ist_code;
-
-// One failure, in memory of the caller's own; nothing is allocated to report.
-// message is one line, UTF-8, always ended by a NUL: what could not be done:
-// actual; needs required. native is the errno or the plugin's own code, or 0.
-typedef struct ist_error {
-  ist_code code;
-  int32_t native;
-  char message[504];
-} ist_error;
-
-// The library's version, "major.minor.patch", to compare with
-// IST_VERSION_STRING of the header. Lends a static string.
-// Fails: never. Threads: any. Since: 0.1.
-IST_API const char *ist_version(void);
-
-// The code's stable name, "IST_ERR_SHAPE", or NULL when there is none.
-// Lends a static string. Fails: never. Threads: any. Since: 0.1.
-IST_API const char *ist_code_name(ist_code code);
 
 // --------------------------------------------------------------- context --
 
@@ -244,10 +153,10 @@ IST_API ist_backend *ist_device_backend(const ist_device *device);
 
 typedef struct ist_device_info {
   size_t struct_size;
-  const char *name;   // the runtime's own words: "TFRT_CPU_0"
-  const char *kind;   // the runtime's kind of device: "cpu"
-  size_t index;       // as in a place: pjrt:P.so#index
-  int64_t id;         // the runtime's own number
+  const char *name;    // the runtime's own words: "TFRT_CPU_0"
+  const char *kind;    // the runtime's kind of device: "cpu"
+  size_t index;        // as in a place: pjrt:P.so#index
+  int64_t id;          // the runtime's own number
   DLDevice dl_device;  // device_type 0: its addresses have no DLPack code
   size_t memory_count;
   size_t default_memory;
@@ -271,13 +180,13 @@ typedef enum ist_layout {
 // What a memory, or a framework on the other side, can do. Set by a probe that
 // has done it, never from a pointer or a version.
 typedef enum ist_can {
-  IST_CAN_COPY_IN = 1,      // takes bytes from the host
-  IST_CAN_COPY_OUT = 2,     // gives bytes to the host
-  IST_CAN_ADOPT = 4,        // views foreign memory
-  IST_CAN_LEND = 8,         // gives an address that stays valid
-  IST_CAN_HOST_ADDRESS = 16,  // its addresses can be read by this process
+  IST_CAN_COPY_IN = 1,            // takes bytes from the host
+  IST_CAN_COPY_OUT = 2,           // gives bytes to the host
+  IST_CAN_ADOPT = 4,              // views foreign memory
+  IST_CAN_LEND = 8,               // gives an address that stays valid
+  IST_CAN_HOST_ADDRESS = 16,      // its addresses can be read by this process
   IST_CAN_HONOUR_READ_ONLY = 32,  // never writes where READ_ONLY is set
-  IST_CAN_PEER = 64,   // copies to another memory of the same backend
+  IST_CAN_PEER = 64,    // copies to another memory of the same backend
   IST_CAN_PADDED = 128  // views sub-byte elements stored one to a byte
 } ist_can;
 
@@ -450,8 +359,8 @@ typedef struct ist_options {
   ist_copy copy;
   ist_read_only read_only;
   ist_mutable_source mutable_source;
-  ist_grant grant;      // import: what is known of the producer
-  const char *memory;   // import, move: memory kind; NULL: the default
+  ist_grant grant;     // import: what is known of the producer
+  const char *memory;  // import, move: memory kind; NULL: the default
   const ist_capability *consumer;  // export: who takes it; NULL: anyone who
                                    // takes any address and honours READ_ONLY
 } ist_options;
@@ -549,10 +458,10 @@ typedef struct ist_tensor_info {
   size_t memory;    // number of the memory on that device
   uint64_t nbytes;  // payload: elements times item size, packed sub-byte
   ist_grant grant;
-  bool read_only;      // must not be written through
-  bool copied;         // made by a copy: nobody else sees its memory
-  bool padded;         // sub-byte elements, one to a byte
-  uint64_t flags;      // DLPACK_FLAG_BITMASK_* of an export
+  bool read_only;  // must not be written through
+  bool copied;     // made by a copy: nobody else sees its memory
+  bool padded;     // sub-byte elements, one to a byte
+  uint64_t flags;  // DLPACK_FLAG_BITMASK_* of an export
 } ist_tensor_info;
 
 // Fills out. Lends device. Fails: ARGUMENT. Threads: any. Since: 0.1.

@@ -41,8 +41,7 @@ static ist_code made(ist_backend *backend, const char *slot, ist_code code,
                        backend->facts.name, slot);
 }
 
-static ist_code absent(ist_backend *backend, const char *slot,
-                       ist_error *err) {
+static ist_code absent(ist_backend *backend, const char *slot, ist_error *err) {
   return ist_error_set(err, IST_ERR_BACKEND_ABI,
                        "%s: %s could not be called: the backend has no such "
                        "slot; needs a backend that offers it",
@@ -53,17 +52,15 @@ void ist__backend_release_buffer(ist_backend *backend, void *buffer) {
   if (buffer != NULL) backend->ops.release(backend->self, buffer);
 }
 
-ist_code ist__backend_copy_out(ist_backend *backend, void *buffer,
-                               void *target, uint64_t nbytes,
-                               ist_error *err) {
+ist_code ist__backend_copy_out(ist_backend *backend, void *buffer, void *target,
+                               uint64_t nbytes, ist_error *err) {
   report r;
   if (call_fails(backend, "copy_out", &r, err)) return r.err->code;
   return backend->ops.copy_out(backend->self, buffer, target, nbytes, r.err);
 }
 
-ist_code ist__backend_copy_in(ist_backend *backend,
-                              const ist_placement *source, void **out,
-                              ist_error *err) {
+ist_code ist__backend_copy_in(ist_backend *backend, const ist_placement *source,
+                              void **out, ist_error *err) {
   report r;
   *out = NULL;
   if (call_fails(backend, "copy_in", &r, err)) return r.err->code;
@@ -108,8 +105,7 @@ ist_code ist__backend_copy_peer(ist_backend *backend, void *buffer,
   return made(backend, "copy_peer", code, out, r.err);
 }
 
-ist_code ist__backend_wait(ist_backend *backend, void *buffer,
-                           ist_error *err) {
+ist_code ist__backend_wait(ist_backend *backend, void *buffer, ist_error *err) {
   report r;
   if (backend->ops.wait == NULL) return IST_OK;
   if (call_fails(backend, "wait", &r, err)) return r.err->code;
@@ -127,8 +123,8 @@ static ist_code check_spec(ist_backend *backend, const char *slot,
                        IST_MAX_NDIM);
 }
 
-ist_code ist__backend_inspect(ist_backend *backend, void *buffer,
-                              ist_spec *out, ist_error *err) {
+ist_code ist__backend_inspect(ist_backend *backend, void *buffer, ist_spec *out,
+                              ist_error *err) {
   report r;
   *out = (ist_spec){.struct_size = sizeof *out};
   if (backend->ops.inspect == NULL) return absent(backend, "inspect", err);
@@ -157,8 +153,7 @@ void ist__backend_release_program(ist_backend *backend, void *program) {
 }
 
 ist_code ist__backend_describe_program(ist_backend *backend, void *program,
-                                       ist_program_facts *out,
-                                       ist_error *err) {
+                                       ist_program_facts *out, ist_error *err) {
   report r;
   *out = (ist_program_facts){.struct_size = sizeof *out};
   if (call_fails(backend, "describe_program", &r, err)) return r.err->code;
@@ -172,17 +167,15 @@ ist_code ist__backend_describe_argument(ist_backend *backend, void *program,
   const char *slot = is_input ? "describe_input" : "describe_output";
   *out = (ist_spec){.struct_size = sizeof *out};
   if (call_fails(backend, slot, &r, err)) return r.err->code;
-  ist_code code =
-      is_input ? backend->ops.describe_input(backend->self, program, index,
-                                             out, r.err)
-               : backend->ops.describe_output(backend->self, program, index,
-                                              out, r.err);
+  ist_code code = is_input ? backend->ops.describe_input(backend->self, program,
+                                                         index, out, r.err)
+                           : backend->ops.describe_output(
+                                 backend->self, program, index, out, r.err);
   return code != IST_OK ? code : check_spec(backend, slot, out, r.err);
 }
 
 ist_code ist__backend_execute(ist_backend *backend,
-                              const ist_execution *execution,
-                              ist_error *err) {
+                              const ist_execution *execution, ist_error *err) {
   report r;
   for (size_t i = 0; i < execution->output_count; i++) {
     execution->outputs[i] = NULL;

@@ -52,11 +52,10 @@ ist_code ist__device_find_memory(const ist_device *device, const char *kind,
 
 // One function for each slot; what it does is said at the slot.
 void ist__backend_release_buffer(ist_backend *backend, void *buffer);
-ist_code ist__backend_copy_out(ist_backend *backend, void *buffer,
-                               void *target, uint64_t nbytes, ist_error *err);
-ist_code ist__backend_copy_in(ist_backend *backend,
-                              const ist_placement *source, void **out,
-                              ist_error *err);
+ist_code ist__backend_copy_out(ist_backend *backend, void *buffer, void *target,
+                               uint64_t nbytes, ist_error *err);
+ist_code ist__backend_copy_in(ist_backend *backend, const ist_placement *source,
+                              void **out, ist_error *err);
 ist_code ist__backend_lend(ist_backend *backend, void *buffer, ist_loan *out,
                            ist_error *err);
 void ist__backend_reclaim(ist_backend *backend, void *buffer);
@@ -66,14 +65,13 @@ ist_code ist__backend_copy_peer(ist_backend *backend, void *buffer,
                                 const ist_placement *place, void **out,
                                 ist_error *err);
 ist_code ist__backend_wait(ist_backend *backend, void *buffer, ist_error *err);
-ist_code ist__backend_inspect(ist_backend *backend, void *buffer,
-                              ist_spec *out, ist_error *err);
+ist_code ist__backend_inspect(ist_backend *backend, void *buffer, ist_spec *out,
+                              ist_error *err);
 ist_code ist__backend_compile(ist_backend *backend, const ist_source *source,
                               void **out, ist_error *err);
 void ist__backend_release_program(ist_backend *backend, void *program);
 ist_code ist__backend_describe_program(ist_backend *backend, void *program,
-                                       ist_program_facts *out,
-                                       ist_error *err);
+                                       ist_program_facts *out, ist_error *err);
 ist_code ist__backend_describe_argument(ist_backend *backend, void *program,
                                         bool is_input, size_t index,
                                         ist_spec *out, ist_error *err);

@@ -12,8 +12,7 @@ typedef struct header {
   void *base;  // what the allocator gave
 } header;
 
-void *ist__block_make(ist_context *context, uint64_t size,
-                      uint64_t alignment) {
+void *ist__block_make(ist_context *context, uint64_t size, uint64_t alignment) {
   if (alignment < IST__BLOCK_ALIGNMENT) alignment = IST__BLOCK_ALIGNMENT;
   _Static_assert(sizeof(header) <= IST__BLOCK_ALIGNMENT, "header fits the gap");
   uint64_t total;

@@ -14,8 +14,8 @@ static ist_code no_out(const char *what, ist_error *err) {
                        what);
 }
 
-ist_code ist_backend_describe(const ist_backend *backend,
-                              ist_backend_info *out, ist_error *err) {
+ist_code ist_backend_describe(const ist_backend *backend, ist_backend_info *out,
+                              ist_error *err) {
   if (backend == NULL || !ist__struct_ok(out)) return no_out("a backend", err);
   ist_backend_info info = {
       .struct_size = sizeof info,
@@ -29,8 +29,7 @@ ist_code ist_backend_describe(const ist_backend *backend,
   return IST_OK;
 }
 
-const ist_device *ist_backend_device(const ist_backend *backend,
-                                     size_t index) {
+const ist_device *ist_backend_device(const ist_backend *backend, size_t index) {
   if (backend == NULL || index >= backend->facts.device_count) return NULL;
   return &backend->devices[index];
 }

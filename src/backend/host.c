@@ -157,10 +157,9 @@ ist_code ist__host_open(ist_context *context, ist_backend **out,
       .struct_size = sizeof h->memory,
       .kind = "host",
       .capability = {.struct_size = sizeof h->memory.capability,
-                     .can = IST_CAN_COPY_IN | IST_CAN_COPY_OUT |
-                            IST_CAN_ADOPT | IST_CAN_LEND |
-                            IST_CAN_HOST_ADDRESS | IST_CAN_HONOUR_READ_ONLY |
-                            IST_CAN_PADDED,
+                     .can = IST_CAN_COPY_IN | IST_CAN_COPY_OUT | IST_CAN_ADOPT |
+                            IST_CAN_LEND | IST_CAN_HOST_ADDRESS |
+                            IST_CAN_HONOUR_READ_ONLY | IST_CAN_PADDED,
                      .layouts = IST_LAYOUT_ANY,
                      .alignment = 1,
                      .dtypes = ist__dtype_all(),
@@ -170,8 +169,7 @@ ist_code ist__host_open(ist_context *context, ist_backend **out,
                                  .dl_device = {kDLCPU, 0},
                                  .memories = &h->memory,
                                  .memory_count = 1};
-  ist_code code =
-      ist__backend_open(context, &host_ops, h, true, out, err);
+  ist_code code = ist__backend_open(context, &host_ops, h, true, out, err);
   if (code != IST_OK) host_close(h);
   return code;
 }

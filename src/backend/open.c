@@ -8,8 +8,8 @@
 #include "base/structs.h"
 
 ist_code ist_backend_open(ist_context *context, const char *kind,
-                          const ist_backend_options *options,
-                          ist_backend **out, ist_error *err) {
+                          const ist_backend_options *options, ist_backend **out,
+                          ist_error *err) {
   if (out != NULL) *out = NULL;
   if (context == NULL || kind == NULL || out == NULL) {
     return ist_error_set(err, IST_ERR_ARGUMENT,

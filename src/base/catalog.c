@@ -29,8 +29,7 @@ static const ist_code codes[] = {
 #undef IST_CODE
 };
 
-_Static_assert(sizeof texts / sizeof texts[0] ==
-                   sizeof codes / sizeof codes[0],
+_Static_assert(sizeof texts / sizeof texts[0] == sizeof codes / sizeof codes[0],
                "catalog/ and catalog.def differ: run tools/catalog_to_c.py");
 
 const char *ist_code_name(ist_code code) {

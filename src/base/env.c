@@ -27,7 +27,6 @@ void ist__log(const ist__env *env, ist_log_level level, const char *format,
   env->log(env->log_self, level, text);
 }
 
-void ist__log_text(const ist__env *env, ist_log_level level,
-                   const char *text) {
+void ist__log_text(const ist__env *env, ist_log_level level, const char *text) {
   if (env->log != NULL) env->log(env->log_self, level, text);
 }

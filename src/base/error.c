@@ -7,7 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const char *ist_version(void) { return IST_VERSION_STRING; }
+const char *ist_version(void) {
+  return IST_VERSION_STRING;
+}
 
 static ist_code report(ist_error *err, ist_code code, int32_t native,
                        const char *format, va_list args) {
@@ -22,8 +24,7 @@ static ist_code report(ist_error *err, ist_code code, int32_t native,
   return code;
 }
 
-ist_code ist_error_set(ist_error *err, ist_code code, const char *format,
-                       ...) {
+ist_code ist_error_set(ist_error *err, ist_code code, const char *format, ...) {
   va_list args;
   va_start(args, format);
   report(err, code, 0, format, args);
