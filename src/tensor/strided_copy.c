@@ -67,8 +67,7 @@ static void pair_axes(plan *p) {
   }
   if (best >= last - 1) return;
   axis moved = p->axes[best];
-  for (int32_t i = best; i < last - 1; i++)
-    p->axes[i] = p->axes[i + 1];
+  for (int32_t i = best; i < last - 1; i++) p->axes[i] = p->axes[i + 1];
   p->axes[last - 1] = moved;
 }
 
