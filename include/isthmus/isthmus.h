@@ -433,8 +433,17 @@ IST_API ist_code ist_tensor_move(ist_tensor *tensor, const ist_device *device,
                                  const ist_options *options, ist_tensor **out,
                                  ist_receipt *receipt, ist_error *err);
 
+// Decides what ist_tensor_move (device given) or ist_tensor_export (device
+// NULL) would do, and does nothing but wait for the tensor's address. A refusal
+// is an answer. options->grant, when set, stands for the tensor's own.
+// Borrows all. Fails: ARGUMENT, NO_MEMORY_KIND, BUFFER, DELETED, PLUGIN.
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
+                                 const ist_options *options, ist_receipt *out,
+                                 ist_error *err);
+
 // Copies a tensor's elements into memory of this process of the same dtype and
-// shape, any strides. target must not overlap itself or the tensor.
+// shape, any strides without overlap.
 // Borrows all. Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, NDIM ..
 // DEVICE_CODE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_copy_into(ist_tensor *tensor,
@@ -461,7 +470,7 @@ typedef struct ist_tensor_info {
   bool read_only;  // must not be written through
   bool copied;     // made by a copy: nobody else sees its memory
   bool padded;     // sub-byte elements, one to a byte
-  uint64_t flags;  // DLPACK_FLAG_BITMASK_* of an export
+  uint64_t flags;  // DLPACK_FLAG_BITMASK_* of an export that is a view
 } ist_tensor_info;
 
 // Fills out. Lends device. Fails: ARGUMENT. Threads: any. Since: 0.1.

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// consumer.h: the other side of an export, as a capability.
+
+#ifndef ISTHMUS_BRIDGE_CONSUMER_H_
+#define ISTHMUS_BRIDGE_CONSUMER_H_
+
+#include "bridge/crossing.h"
+
+typedef struct ist__consumer {
+  ist_capability capability;
+  ist_options options;
+  char place[IST_MAX_PLACE];
+} ist__consumer;
+
+// Who takes the export: options->consumer, or anyone who takes any address and
+// honours READ_ONLY. legacy: a managed tensor without version, which can say
+// neither READ_ONLY (an unnamed consumer then counts as ignoring it) nor that
+// sub-byte elements are padded.
+void ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
+                        bool legacy, ist__consumer *out);
+
+ist_code ist__consumer_plan(const ist__cargo *cargo,
+                            const ist__consumer *consumer, ist_receipt *out,
+                            ist_error *err);
+
+#endif  // ISTHMUS_BRIDGE_CONSUMER_H_

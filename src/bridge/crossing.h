@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// crossing.h: one tensor crosses to one memory: the route is planned, then
+// done. Import, move and run differ only in what crosses.
+
+#ifndef ISTHMUS_BRIDGE_CROSSING_H_
+#define ISTHMUS_BRIDGE_CROSSING_H_
+
+#include "bridge/tensor.h"
+
+// What crosses. view has its address where the source has one.
+typedef struct ist__cargo {
+  ist__view view;
+  ist_capability memory;  // of the memory that it lies in
+  ist_grant grant;
+  ist_tensor *tensor;      // the source, when it is a tensor of ours
+  ist_release_fn release;  // called once when an alias of it ends
+  void *release_self;
+  char place[IST_MAX_PLACE];
+} ist__cargo;
+
+// Where it goes. capability may be narrower than the memory's own (a program
+// that takes row-major only).
+typedef struct ist__target {
+  const ist_device *device;
+  size_t memory;
+  ist_capability capability;
+  ist_options options;
+} ist__target;
+
+// Reads options (NULL allowed) and finds the memory.
+// Fails: ARGUMENT, NO_MEMORY_KIND.
+ist_code ist__target_make(const ist_device *device, const ist_options *options,
+                          ist__target *out, ist_error *err);
+
+// A tensor of ours as cargo, its address lent. release stays NULL: an alias
+// retains the tensor. Fails: what the loan fails with.
+ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist__cargo *out,
+                              ist_error *err);
+
+// Plans. capability, place: of the target. in_place, peer: see ist_offer.
+ist_code ist__cargo_plan(const ist__cargo *cargo,
+                         const ist_capability *capability,
+                         const ist_options *options, bool in_place, bool peer,
+                         ist_receipt *out, ist_error *err);
+ist_code ist__crossing_plan(const ist__cargo *cargo, const ist__target *target,
+                            ist_receipt *out, ist_error *err);
+
+// Fails with a receipt's refusal, in words.
+ist_code ist__refusal(const ist__cargo *cargo, const ist_receipt *receipt,
+                      ist_error *err);
+
+// Plans and crosses. After an alias the cargo's release belongs to *out; after
+// a copy the cargo is no longer used. receipt may be NULL.
+ist_code ist__cross(const ist__cargo *cargo, const ist__target *target,
+                    ist_tensor **out, ist_receipt *receipt, ist_error *err);
+
+// The cargo's elements, dense and row-major, in a fresh block of alignment;
+// padded: one sub-byte element to a byte. Writes the block's view to out; the
+// caller releases out->data with ist__block_release.
+ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
+                           uint64_t alignment, bool padded, ist__view *out,
+                           ist_error *err);
+
+// True when the host can read the cargo at its address.
+static inline bool ist__cargo_host_reads(const ist__cargo *cargo) {
+  uint32_t needed = IST_CAN_HOST_ADDRESS | IST_CAN_LEND;
+  return (cargo->memory.can & needed) == needed;
+}
+
+#endif  // ISTHMUS_BRIDGE_CROSSING_H_

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// export.c: a tensor becomes a managed DLPack tensor of either kind: a view of
+// it, or one copy out to the host.
+
+#include <string.h>
+
+#include "backend/block.h"
+#include "bridge/consumer.h"
+#include "bridge/outputs.h"
+#include "dlpack/dlpack_write.h"
+#include "tensor/dtype.h"
+
+void ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
+                        bool legacy, ist__consumer *out) {
+  ist__struct_read(&out->options, sizeof out->options, options);
+  const char *place = "host";
+  if (out->options.consumer != NULL) {
+    ist__struct_read(&out->capability, sizeof out->capability,
+                     out->options.consumer);
+    place = "consumer";
+  } else {
+    // Anyone: takes the address as it is, or bytes of the host.
+    bool as_it_is = (cargo->memory.can & IST_CAN_LEND) != 0 &&
+                    out->options.copy != IST_COPY_ALWAYS;
+    uint32_t host = IST_CAN_HOST_ADDRESS;
+    if (as_it_is) host &= cargo->memory.can;
+    out->capability = (ist_capability){
+        .struct_size = sizeof out->capability,
+        .can = IST_CAN_ADOPT | IST_CAN_PADDED | host |
+               (legacy ? 0 : (uint32_t)IST_CAN_HONOUR_READ_ONLY),
+        .layouts = IST_LAYOUT_ANY,
+        .alignment = 1,
+        .dtypes = ist__dtype_all(),
+        .dl_device =
+            as_it_is ? cargo->memory.dl_device : (DLDevice){kDLCPU, 0}};
+    if (as_it_is) place = cargo->place;
+  }
+  if (legacy) out->capability.can &= ~(uint32_t)IST_CAN_PADDED;
+  strncpy(out->place, place, IST_MAX_PLACE - 1);
+  out->place[IST_MAX_PLACE - 1] = '\0';
+}
+
+ist_code ist__consumer_plan(const ist__cargo *cargo,
+                            const ist__consumer *consumer, ist_receipt *out,
+                            ist_error *err) {
+  ist_code code = ist__cargo_plan(cargo, &consumer->capability,
+                                  &consumer->options, false, false, out, err);
+  if (code != IST_OK) return code;
+  memcpy(out->source, cargo->place, IST_MAX_PLACE);
+  memcpy(out->target, consumer->place, IST_MAX_PLACE);
+  return IST_OK;
+}
+
+static void release_tensor(void *self) {
+  ist_tensor_release(self);
+}
+
+// The managed tensor of either kind; exactly one of the two is asked for.
+typedef struct managed_out {
+  DLManagedTensorVersioned **versioned;
+  DLManagedTensor **legacy;
+} managed_out;
+
+static ist_code write_managed(const ist__export *what, managed_out out,
+                              ist_error *err) {
+  bool ok;
+  if (out.versioned != NULL) {
+    *out.versioned = ist__dlpack_write(what);
+    ok = *out.versioned != NULL;
+  } else {
+    *out.legacy = ist__dlpack_write_legacy(what);
+    ok = *out.legacy != NULL;
+  }
+  if (ok) return IST_OK;
+  return ist__error_memory(err, "a managed tensor",
+                           sizeof(DLManagedTensorVersioned));
+}
+
+static uint64_t flags_of(const ist_receipt *plan, const ist__view *view) {
+  uint64_t flags = 0;
+  if (plan->read_only) flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (plan->hops != 0) flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
+  if (view->padded) flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  return flags;
+}
+
+static ist_code export_view(ist__cargo *cargo, const ist_receipt *plan,
+                            managed_out out, ist_error *err) {
+  cargo->view.device = cargo->memory.dl_device;
+  ist__export what = {
+      .view = &cargo->view,
+      .flags = flags_of(plan, &cargo->view),
+      .release = release_tensor,
+      .release_self = cargo->tensor,
+      .env = ist__backend_env(ist__tensor_backend(cargo->tensor))};
+  ist_tensor_retain(cargo->tensor);
+  ist_code code = write_managed(&what, out, err);
+  if (code != IST_OK) ist_tensor_release(cargo->tensor);
+  return code;
+}
+
+static ist_code export_copy(const ist__cargo *cargo,
+                            const ist__consumer *consumer,
+                            const ist_receipt *plan, managed_out out,
+                            ist_error *err) {
+  ist_context *context = ist__tensor_backend(cargo->tensor)->context;
+  bool padded =
+      cargo->view.padded && (consumer->capability.can & IST_CAN_PADDED) != 0;
+  ist__view block;
+  ist_code code = ist__cargo_gather(
+      cargo, context, consumer->capability.alignment, padded, &block, err);
+  if (code != IST_OK) return code;
+  block.device = (DLDevice){kDLCPU, 0};
+  ist__export what = {.view = &block,
+                      .flags = flags_of(plan, &block),
+                      .release = ist__block_release,
+                      .release_self = block.data,
+                      .env = &context->env};
+  code = write_managed(&what, out, err);
+  if (code != IST_OK) ist__block_release(block.data);
+  return code;
+}
+
+static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
+                              managed_out out, ist_receipt *receipt,
+                              ist_error *err) {
+  ist__cargo cargo;
+  ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
+  if (code != IST_OK) return code;
+  ist__consumer consumer;
+  ist__consumer_make(&cargo, options, out.legacy != NULL, &consumer);
+  ist_receipt plan;
+  code = ist__consumer_plan(&cargo, &consumer, &plan, err);
+  if (code != IST_OK) return code;
+  if (plan.route == IST_ROUTE_REFUSE) return ist__refusal(&cargo, &plan, err);
+  code = plan.route == IST_ROUTE_ALIAS
+             ? export_view(&cargo, &plan, out, err)
+             : export_copy(&cargo, &consumer, &plan, out, err);
+  if (code == IST_OK && receipt != NULL) {
+    ist__struct_write(receipt, &plan, sizeof plan);
+  }
+  return code;
+}
+
+static ist_code check(const ist_tensor *tensor, void **out,
+                      ist_receipt *receipt, ist_error *err) {
+  ist__outputs_clear(out, receipt);
+  if (tensor != NULL && out != NULL) return IST_OK;
+  return ist_error_set(err, IST_ERR_ARGUMENT,
+                       "a tensor could not be exported: tensor or out is "
+                       "NULL; needs both");
+}
+
+ist_code ist_tensor_export(ist_tensor *tensor, const ist_options *options,
+                           DLManagedTensorVersioned **out, ist_receipt *receipt,
+                           ist_error *err) {
+  ist_code code = check(tensor, (void **)out, receipt, err);
+  if (code != IST_OK) return code;
+  return export_tensor(tensor, options, (managed_out){.versioned = out},
+                       receipt, err);
+}
+
+ist_code ist_tensor_export_legacy(ist_tensor *tensor,
+                                  const ist_options *options,
+                                  DLManagedTensor **out, ist_receipt *receipt,
+                                  ist_error *err) {
+  ist_code code = check(tensor, (void **)out, receipt, err);
+  if (code != IST_OK) return code;
+  return export_tensor(tensor, options, (managed_out){.legacy = out}, receipt,
+                       err);
+}

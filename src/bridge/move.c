@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// move.c: a tensor of ours goes to another device, into memory of the caller,
+// or only says how it would.
+
+#include "backend/block.h"
+#include "bridge/consumer.h"
+#include "bridge/crossing.h"
+#include "bridge/outputs.h"
+#include "bridge/route.h"
+#include "tensor/strided_copy.h"
+
+ist_code ist_tensor_move(ist_tensor *tensor, const ist_device *device,
+                         const ist_options *options, ist_tensor **out,
+                         ist_receipt *receipt, ist_error *err) {
+  ist__outputs_clear((void **)out, receipt);
+  if (tensor == NULL || device == NULL || out == NULL) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not be moved: tensor, device or out "
+                         "is NULL; needs all three");
+  }
+  ist__target target;
+  ist_code code = ist__target_make(device, options, &target, err);
+  if (code != IST_OK) return code;
+  ist__cargo cargo;
+  code = ist__cargo_of_tensor(tensor, &cargo, err);
+  if (code != IST_OK) return code;
+  return ist__cross(&cargo, &target, out, receipt, err);
+}
+
+ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
+                         const ist_options *options, ist_receipt *out,
+                         ist_error *err) {
+  ist__outputs_clear(NULL, out);
+  if (tensor == NULL || !ist__struct_ok(out)) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a route could not be planned: tensor or out is NULL "
+                         "or has no struct_size; needs both");
+  }
+  ist__cargo cargo;
+  ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
+  if (code != IST_OK) return code;
+  ist_receipt plan;
+  if (device != NULL) {
+    ist__target target;
+    code = ist__target_make(device, options, &target, err);
+    if (code == IST_OK) code = ist__crossing_plan(&cargo, &target, &plan, err);
+  } else {
+    ist__consumer consumer;
+    ist__consumer_make(&cargo, options, false, &consumer);
+    code = ist__consumer_plan(&cargo, &consumer, &plan, err);
+  }
+  if (code == IST_OK) ist__struct_write(out, &plan, sizeof plan);
+  return code;
+}
+
+// Do the bytes that two views reach have one in common?
+static bool views_meet(const ist__view *a, const ist__view *b) {
+  if (a->count == 0 || b->count == 0) return false;
+  uintptr_t a0 = (uintptr_t)ist__view_address(a);
+  uintptr_t b0 = (uintptr_t)ist__view_address(b);
+  return a0 - a->lowest < b0 + b->highest && b0 - b->lowest < a0 + a->highest;
+}
+
+static ist_code copy_into(const ist__cargo *cargo, const ist__view *to,
+                          uint32_t *out_hops, ist_error *err) {
+  const ist_tensor *t = cargo->tensor;
+  bool host_reads = ist__cargo_host_reads(cargo);
+  bool dense = to->layout == IST_LAYOUT_ROW_MAJOR && !cargo->view.padded;
+  *out_hops = 1;
+  if (host_reads && !views_meet(&cargo->view, to)) {
+    ist__strided_copy(&cargo->view, to);
+    return IST_OK;
+  }
+  if (!host_reads && dense) {
+    return ist__backend_copy_out(ist__tensor_backend(t), t->buffer,
+                                 ist__view_address(to), to->nbytes, err);
+  }
+  ist__view block;
+  ist_code code = ist__cargo_gather(cargo, t->device->backend->context, 0,
+                                    cargo->view.padded, &block, err);
+  if (code != IST_OK) return code;
+  ist__strided_copy(&block, to);
+  ist__block_release(block.data);
+  *out_hops = 2;
+  return IST_OK;
+}
+
+static ist_code check_target(const ist__view *from, const DLTensor *target,
+                             ist__view *to, ist_error *err) {
+  ist_code code = ist__view_check(target, from->padded, true, to, err);
+  if (code != IST_OK) return code;
+  if (to->dtype_number != from->dtype_number) {
+    char has[32], needs[32];
+    ist_dtype_name(to->dtype, has, sizeof has);
+    ist_dtype_name(from->dtype, needs, sizeof needs);
+    return ist_error_set(err, IST_ERR_DTYPE_MISMATCH,
+                         "a tensor could not be copied into memory: it is of "
+                         "%s; needs %s",
+                         has, needs);
+  }
+  if (!ist__view_same_shape(from, to)) {
+    char has[96], needs[96];
+    ist__view_shape_text(to->ndim, to->shape, has, sizeof has);
+    ist__view_shape_text(from->ndim, from->shape, needs, sizeof needs);
+    return ist_error_set(err, IST_ERR_SHAPE_MISMATCH,
+                         "a tensor could not be copied into memory: its shape "
+                         "is %s; needs %s",
+                         has, needs);
+  }
+  if ((to->layout & IST_LAYOUT_OVERLAP) != 0) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not be copied into memory: its "
+                         "elements overlap; needs strides without overlap");
+  }
+  return IST_OK;
+}
+
+ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
+                              ist_receipt *receipt, ist_error *err) {
+  ist__outputs_clear(NULL, receipt);
+  if (tensor == NULL || target == NULL) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not be copied into memory: tensor or "
+                         "target is NULL; needs both");
+  }
+  ist__cargo cargo;
+  ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
+  if (code != IST_OK) return code;
+  ist__view to;
+  code = check_target(&cargo.view, target, &to, err);
+  uint32_t hops = 0;
+  if (code == IST_OK) code = copy_into(&cargo, &to, &hops, err);
+  if (code != IST_OK || receipt == NULL) return code;
+  ist_receipt made = {
+      .struct_size = sizeof made,
+      .route = hops == 1 ? IST_ROUTE_COPY : IST_ROUTE_STAGE,
+      .hops = hops,
+      .bytes_moved = hops * cargo.view.nbytes,
+      .reason_count = 1,
+      .reasons = {{IST__REASON_INTO, 0, 0}},
+      .target = "host",
+  };
+  memcpy(made.source, cargo.place, IST_MAX_PLACE);
+  ist__struct_write(receipt, &made, sizeof made);
+  return IST_OK;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// receipt.c: receipts as words and as JSON.
+
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "bridge/route.h"
+
+const char *ist_reason_name(int32_t id) {
+  switch (id) {
+#define IST_REASON(name, number, id_text, text) \
+  case number:                                  \
+    return id_text;
+#include "bridge/reason.def"
+#undef IST_REASON
+    default:
+      return NULL;
+  }
+}
+
+static const char *sentence(int32_t id) {
+  switch (id) {
+#define IST_REASON(name, number, id_text, text) \
+  case number:                                  \
+    return text;
+#include "bridge/reason.def"
+#undef IST_REASON
+    default:
+      return "a reason that this version does not know";
+  }
+}
+
+const char *ist_route_name(ist_route route) {
+  switch (route) {
+    case IST_ROUTE_REFUSE:
+      return "refuse";
+    case IST_ROUTE_ALIAS:
+      return "alias";
+    case IST_ROUTE_COPY:
+      return "copy";
+    case IST_ROUTE_STAGE:
+      return "stage";
+  }
+  return NULL;
+}
+
+size_t ist_reason_text(const ist_reason *reason, char *buffer, size_t size) {
+  ist__text text = ist__text_make(buffer, size);
+  for (const char *c = sentence(reason->id); *c != '\0'; c++) {
+    if (c[0] == '%' && c[1] == 'a') {
+      ist__text_add(&text, "%" PRId64, reason->actual);
+      c++;
+    } else if (c[0] == '%' && c[1] == 'n') {
+      ist__text_add(&text, "%" PRId64, reason->needed);
+      c++;
+    } else {
+      ist__text_add(&text, "%c", *c);
+    }
+  }
+  return text.length;
+}
+
+size_t ist_receipt_json(const ist_receipt *receipt, char *buffer, size_t size) {
+  ist__text json = ist__text_make(buffer, size);
+  ist__text_add(&json,
+                "{\"route\": \"%s\", \"code\": %d, \"bytes_moved\": %" PRIu64
+                ", \"hops\": %" PRIu32
+                ", \"read_only\": %s, "
+                "\"source\": ",
+                ist_route_name(receipt->route), (int)receipt->code,
+                receipt->bytes_moved, receipt->hops,
+                receipt->read_only ? "true" : "false");
+  ist__text_add_json(&json, receipt->source);
+  ist__text_add(&json, ", \"target\": ");
+  ist__text_add_json(&json, receipt->target);
+  ist__text_add(&json, ", \"reasons\": [");
+  for (uint32_t i = 0; i < receipt->reason_count && i < IST_MAX_REASONS; i++) {
+    char text[256];
+    ist_reason_text(&receipt->reasons[i], text, sizeof text);
+    const char *name = ist_reason_name(receipt->reasons[i].id);
+    ist__text_add(&json, "%s[", i == 0 ? "" : ", ");
+    ist__text_add_json(&json, name != NULL ? name : "unknown");
+    ist__text_add(&json, ", ");
+    ist__text_add_json(&json, text);
+    ist__text_add(&json, "]");
+  }
+  ist__text_add(&json, "]}");
+  return json.length;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// tensor.c: the tensor handle: its life, its facts, and the loan of its
+// address.
+
+#include "bridge/tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/structs.h"
+
+static void fill_view(ist_tensor *t, const ist__view *view, bool address) {
+  size_t ndim = (size_t)view->ndim;
+  memcpy(t->dims, view->shape, ndim * sizeof(int64_t));
+  memcpy(t->dims + ndim, view->strides, ndim * sizeof(int64_t));
+  t->view = (DLTensor){.device = view->device,
+                       .ndim = view->ndim,
+                       .dtype = view->dtype,
+                       .shape = t->dims,
+                       .strides = t->dims + ndim};
+  if (address) {
+    t->view.data = view->data;
+    t->view.byte_offset = view->byte_offset;
+  }
+}
+
+ist_tensor *ist__tensor_make(const ist__tensor_facts *facts, ist_error *err) {
+  const ist__view *view = facts->view;
+  ist_backend *backend = facts->device->backend;
+  size_t size = sizeof(ist_tensor) + 2 * (size_t)view->ndim * sizeof(int64_t);
+  ist_tensor *t =
+      ist__alloc(ist__backend_env(backend), size, _Alignof(ist_tensor));
+  if (t == NULL) {
+    ist__error_memory(err, "a tensor", size);
+    return NULL;
+  }
+  ist__refcount_init(&t->refs);
+  t->device = facts->device;
+  t->memory = facts->memory;
+  t->buffer = NULL;
+  t->dtype_number = view->dtype_number;
+  t->layout = view->layout;
+  t->nbytes = view->nbytes;
+  t->lowest = view->lowest;
+  t->highest = view->highest;
+  t->grant = facts->grant;
+  t->copied = facts->copied;
+  t->padded = view->padded;
+  t->borrowed_address = facts->address;
+  atomic_init(&t->loan, IST__LOAN_NONE);
+  fill_view(t, view, facts->address);
+  t->view.device =
+      ist__device_capability(facts->device, facts->memory)->dl_device;
+  ist_backend_retain(backend);
+  return t;
+}
+
+void ist__tensor_discard(ist_tensor *tensor) {
+  if (tensor == NULL) return;
+  ist_backend *backend = ist__tensor_backend(tensor);
+  ist__free(ist__backend_env(backend), tensor);
+  ist_backend_release(backend);
+}
+
+void ist_tensor_retain(ist_tensor *tensor) {
+  if (tensor != NULL) ist__refcount_take(&tensor->refs);
+}
+
+void ist_tensor_release(ist_tensor *tensor) {
+  if (tensor == NULL || !ist__refcount_drop(&tensor->refs)) return;
+  ist_backend *backend = ist__tensor_backend(tensor);
+  if (atomic_load_explicit(&tensor->loan, memory_order_relaxed) ==
+      IST__LOAN_HELD) {
+    ist__backend_reclaim(backend, tensor->buffer);
+  }
+  ist__backend_release_buffer(backend, tensor->buffer);
+  ist__tensor_discard(tensor);
+}
+
+// Waits until no other thread is in the slot. True when this one may enter.
+static bool enter_loan(ist_tensor *t) {
+  ist_backend *backend = ist__tensor_backend(t);
+  pthread_mutex_lock(&backend->lend_lock);
+  while (atomic_load(&t->loan) == IST__LOAN_ASKED) {
+    pthread_cond_wait(&backend->lend_done, &backend->lend_lock);
+  }
+  bool first = atomic_load(&t->loan) == IST__LOAN_NONE;
+  if (first) atomic_store(&t->loan, IST__LOAN_ASKED);
+  pthread_mutex_unlock(&backend->lend_lock);
+  return first;
+}
+
+static void leave_loan(ist_tensor *t, ist__loan_state state) {
+  ist_backend *backend = ist__tensor_backend(t);
+  pthread_mutex_lock(&backend->lend_lock);
+  atomic_store_explicit(&t->loan, (int)state, memory_order_release);
+  pthread_cond_broadcast(&backend->lend_done);
+  pthread_mutex_unlock(&backend->lend_lock);
+}
+
+static ist_code take_loan(ist_tensor *t, ist_error *err) {
+  ist_backend *backend = ist__tensor_backend(t);
+  ist_loan loan;
+  ist_code code = ist__backend_wait(backend, t->buffer, err);
+  if (code == IST_OK) {
+    code = ist__backend_lend(backend, t->buffer, &loan, err);
+  }
+  if (code == IST_OK && loan.data == NULL && t->nbytes != 0) {
+    ist__backend_reclaim(backend, t->buffer);
+    code = ist_error_set(err, IST_ERR_BACKEND_ABI,
+                         "%s: lend gave no address for %llu bytes; needs an "
+                         "address or an error",
+                         backend->facts.name, (unsigned long long)t->nbytes);
+  }
+  if (code != IST_OK) return code;
+  t->lent_view = t->view;
+  t->lent_view.data = loan.data;
+  t->lent_view.byte_offset = loan.byte_offset;
+  return IST_OK;
+}
+
+ist_code ist__tensor_lend(ist_tensor *tensor, const DLTensor **out,
+                          ist_error *err) {
+  *out = &tensor->view;
+  if (tensor->borrowed_address ||
+      (ist__tensor_capability(tensor)->can & IST_CAN_LEND) == 0) {
+    return IST_OK;
+  }
+  int state = atomic_load_explicit(&tensor->loan, memory_order_acquire);
+  if (state != IST__LOAN_HELD && enter_loan(tensor)) {
+    ist_code code = take_loan(tensor, err);
+    leave_loan(tensor, code == IST_OK ? IST__LOAN_HELD : IST__LOAN_NONE);
+    if (code != IST_OK) return code;
+  }
+  *out = &tensor->lent_view;
+  return IST_OK;
+}
+
+void ist__tensor_view_of(const ist_tensor *tensor, const DLTensor *at,
+                         ist__view *out) {
+  size_t ndim = (size_t)at->ndim;
+  out->data = at->data;
+  out->byte_offset = at->byte_offset;
+  out->device = at->device;
+  out->dtype = at->dtype;
+  out->dtype_number = tensor->dtype_number;
+  out->ndim = at->ndim;
+  out->layout = tensor->layout;
+  out->padded = tensor->padded;
+  out->nbytes = tensor->nbytes;
+  out->lowest = tensor->lowest;
+  out->highest = tensor->highest;
+  out->count = 1;
+  for (size_t d = 0; d < ndim; d++) out->count *= (uint64_t)at->shape[d];
+  memcpy(out->shape, at->shape, ndim * sizeof(int64_t));
+  memcpy(out->strides, at->strides, ndim * sizeof(int64_t));
+}
+
+void ist__tensor_place(const ist_device *device, size_t memory, char *out) {
+  const ist_device_facts *facts = device->facts;
+  const ist_backend *backend = device->backend;
+  if (backend->is_host) {
+    snprintf(out, IST_MAX_PLACE, "host");
+  } else if (memory == facts->default_memory) {
+    snprintf(out, IST_MAX_PLACE, "%s#%zu", backend->facts.name, device->index);
+  } else {
+    snprintf(out, IST_MAX_PLACE, "%s#%zu/%s", backend->facts.name,
+             device->index, facts->memories[memory].kind);
+  }
+}
+
+const DLTensor *ist_tensor_view(const ist_tensor *tensor) {
+  if (tensor == NULL) return NULL;
+  int state = atomic_load_explicit(&tensor->loan, memory_order_acquire);
+  bool host = (ist__tensor_capability(tensor)->can & IST_CAN_HOST_ADDRESS) != 0;
+  return state == IST__LOAN_HELD && host ? &tensor->lent_view : &tensor->view;
+}
+
+ist_code ist_tensor_describe(const ist_tensor *tensor, ist_tensor_info *out,
+                             ist_error *err) {
+  if (tensor == NULL || !ist__struct_ok(out)) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not be described: it is NULL or out "
+                         "has no struct_size; needs both");
+  }
+  bool read_only = tensor->grant != IST_GRANT_WRITABLE;
+  uint64_t flags = 0;
+  if (read_only) flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
+  if (tensor->padded) flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
+  ist_tensor_info info = {.struct_size = sizeof info,
+                          .device = tensor->device,
+                          .memory = tensor->memory,
+                          .nbytes = tensor->nbytes,
+                          .grant = tensor->grant,
+                          .read_only = read_only,
+                          .copied = tensor->copied,
+                          .padded = tensor->padded,
+                          .flags = flags};
+  ist__struct_write(out, &info, sizeof info);
+  return IST_OK;
+}
+
+ist_code ist_tensor_wait(ist_tensor *tensor, ist_error *err) {
+  if (tensor == NULL) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not be waited for: it is NULL; needs "
+                         "a tensor");
+  }
+  const DLTensor *at;
+  ist_code code =
+      ist__backend_wait(ist__tensor_backend(tensor), tensor->buffer, err);
+  return code != IST_OK ? code : ist__tensor_lend(tensor, &at, err);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// tensor.h: the tensor handle's inside: a buffer of a backend, its geometry,
+// who may write it, and the loan of its address.
+
+#ifndef ISTHMUS_BRIDGE_TENSOR_H_
+#define ISTHMUS_BRIDGE_TENSOR_H_
+
+#include "backend/backend.h"
+#include "base/refcount.h"
+#include "tensor/view.h"
+
+typedef enum ist__loan_state {
+  IST__LOAN_NONE = 0,
+  IST__LOAN_ASKED = 1,  // one thread is in the lend slot, others wait
+  IST__LOAN_HELD = 2    // lent_view is filled and does not change any more
+} ist__loan_state;
+
+struct ist_tensor {
+  ist__refcount refs;
+  const ist_device *device;
+  size_t memory;
+  void *buffer;
+  int32_t dtype_number;
+  uint32_t layout;
+  uint64_t nbytes;
+  uint64_t lowest;  // as in ist__view
+  uint64_t highest;
+  ist_grant grant;
+  bool copied;
+  bool padded;
+  bool borrowed_address;  // the address came with the import: no loan is due
+  _Atomic(int) loan;      // ist__loan_state
+  DLTensor view;          // data NULL until the address is known
+  DLTensor lent_view;     // the same with the address, once loan is HELD
+  int64_t dims[];         // shape, then strides
+};
+
+// Everything of a new tensor but its buffer.
+typedef struct ist__tensor_facts {
+  const ist_device *device;
+  size_t memory;
+  const ist__view *view;  // geometry; data is used when address is true
+  ist_grant grant;
+  bool copied;
+  bool address;  // the view's address is the buffer's, readable here
+} ist__tensor_facts;
+
+// A tensor without its buffer, which the caller sets; NULL without memory.
+// Retains the device's backend.
+ist_tensor *ist__tensor_make(const ist__tensor_facts *facts, ist_error *err);
+// Frees a tensor that was given no buffer.
+void ist__tensor_discard(ist_tensor *tensor);
+
+static inline ist_backend *ist__tensor_backend(const ist_tensor *tensor) {
+  return tensor->device->backend;
+}
+
+static inline const ist_capability *ist__tensor_capability(
+    const ist_tensor *tensor) {
+  return ist__device_capability(tensor->device, tensor->memory);
+}
+
+// Borrows the tensor's address for as long as the tensor lives: waits for its
+// values and takes the one loan of its buffer, if it is not there yet. Where
+// the memory does not lend, *out has no data and that is no failure.
+// Lends *out. Fails: what wait and lend return. Threads: any.
+ist_code ist__tensor_lend(ist_tensor *tensor, const DLTensor **out,
+                          ist_error *err);
+
+// The geometry as a validated view, with the address if it is known.
+void ist__tensor_view_of(const ist_tensor *tensor, const DLTensor *at,
+                         ist__view *out);
+
+// Writes a device and memory as a place's name, cut to IST_MAX_PLACE.
+void ist__tensor_place(const ist_device *device, size_t memory, char *out);
+
+#endif  // ISTHMUS_BRIDGE_TENSOR_H_
