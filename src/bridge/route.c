@@ -100,7 +100,6 @@ static bool can_view(plan *p) {
 }
 
 typedef enum verdict {
-  REFUSE,
   COPY,
   SHARE
 } verdict;
@@ -110,9 +109,6 @@ typedef enum verdict {
 static verdict judge_ignorer(plan *p) {
   bool immutable = p->from.grant == IST_GRANT_IMMUTABLE;
   switch (p->wish.read_only) {
-    case IST_READ_ONLY_REFUSE:
-      refuse(p, IST_ERR_READ_ONLY, IST__REASON_WRITE_REFUSED);
-      return REFUSE;
     case IST_READ_ONLY_COPY:
       because(p, IST__REASON_READ_ONLY_COPY);
       return COPY;
@@ -120,6 +116,7 @@ static verdict judge_ignorer(plan *p) {
       because(p, IST__REASON_WRITE_ALLOWED);
       return SHARE;
     case IST_READ_ONLY_AUTO:
+    case IST_READ_ONLY_REFUSE:  // refused before: see write_refused
       break;
   }
   because(p, immutable ? IST__REASON_WRITE_WOULD_BREAK
@@ -173,6 +170,14 @@ static void plan_copy(plan *p) {
   p->receipt.bytes_moved = hops * p->from.nbytes;
 }
 
+// read_only=refuse looks at who takes it and from whom, not at whether this
+// address happens to be viewable: the answer must not hang on luck.
+static bool write_refused(const plan *p) {
+  return p->wish.read_only == IST_READ_ONLY_REFUSE &&
+         p->from.grant != IST_GRANT_WRITABLE &&
+         !can(&p->to, IST_CAN_HONOUR_READ_ONLY);
+}
+
 static void plan_route(plan *p) {
   const ist_offer *from = &p->from;
   if ((p->to.dtypes >> from->dtype & 1) == 0) {
@@ -184,14 +189,18 @@ static void plan_route(plan *p) {
     plan_copy(p);
     return;
   }
+  if (write_refused(p)) {
+    refuse(p, IST_ERR_READ_ONLY, IST__REASON_WRITE_REFUSED);
+    return;
+  }
   verdict answer = can_view(p) ? judge_view(p) : COPY;
   if (answer == SHARE) {
     because(p, from->in_place ? IST__REASON_IN_PLACE : IST__REASON_VIEWED);
     p->receipt.route = IST_ROUTE_ALIAS;
     p->receipt.read_only = from->grant != IST_GRANT_WRITABLE;
-  } else if (answer == COPY && p->wish.copy == IST_COPY_NEVER) {
+  } else if (p->wish.copy == IST_COPY_NEVER) {
     refuse(p, IST_ERR_COPY_NEEDED, IST__REASON_NEVER_COPY);
-  } else if (answer == COPY) {
+  } else {
     plan_copy(p);
   }
 }

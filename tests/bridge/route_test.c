@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// route_test.c: the truth table of the route, whole, against its golden file
+// (tests/golden/route.txt; ISTHMUS_WRITE_GOLDEN=1 writes it anew) and against
+// invariants written by hand, which a wrong golden file cannot hide.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// cmocka.h wants the four above.
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge/route.h"
+
+static const DLDevice CPU = {kDLCPU, 0};
+static const DLDevice CARD = {kDLExtDev, 0};
+static const DLDevice FOREIGN = {kDLCUDA, 0};
+
+#define HOST_MEMORY                                                    \
+  (IST_CAN_COPY_IN | IST_CAN_COPY_OUT | IST_CAN_ADOPT | IST_CAN_LEND | \
+   IST_CAN_HOST_ADDRESS | IST_CAN_HONOUR_READ_ONLY)
+
+typedef struct party {
+  const char *name;
+  uint32_t can;
+  uint32_t layouts;
+  uint64_t alignment;
+  DLDevice device;
+} party;
+
+static const party sources[] = {
+    {"host", HOST_MEMORY, IST_LAYOUT_ANY, 1, CPU},
+    {"card", IST_CAN_COPY_IN | IST_CAN_COPY_OUT | IST_CAN_LEND, 0, 64, CARD},
+    {"opaque", IST_CAN_COPY_IN | IST_CAN_COPY_OUT, 0, 64, CARD},
+    {"foreign", IST_CAN_LEND, 0, 64, FOREIGN},
+};
+
+static const party targets[] = {
+    {"host", HOST_MEMORY | IST_CAN_PADDED, IST_LAYOUT_ANY, 1, CPU},
+    {"ignorer", IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS,
+     IST_LAYOUT_ANY & ~IST_LAYOUT_NEGATIVE, 1, CPU},
+    {"aligned", HOST_MEMORY, IST_LAYOUT_PERMUTED, 64, CPU},
+    {"card", IST_CAN_COPY_IN | IST_CAN_COPY_OUT | IST_CAN_ADOPT, 0, 64, CARD},
+    {"opaque", IST_CAN_COPY_IN | IST_CAN_COPY_OUT, 0, 64, CARD},
+};
+
+static const uint32_t layouts[] = {IST_LAYOUT_ROW_MAJOR, IST_LAYOUT_PERMUTED,
+                                   IST_LAYOUT_NEGATIVE, IST_LAYOUT_OVERLAP};
+static const char *const layout_names[] = {"row_major", "permuted", "negative",
+                                           "overlap"};
+static const char *const grant_names[] = {"", "writable", "immutable",
+                                          "read_only"};
+
+static ist_capability capability(const party *p) {
+  return (ist_capability){.struct_size = sizeof(ist_capability),
+                          .can = p->can,
+                          .layouts = p->layouts,
+                          .alignment = p->alignment,
+                          .dtypes = 1,
+                          .dl_device = p->device};
+}
+
+static ist_receipt decide(const ist_offer *offer, const ist_capability *target,
+                          const ist_wish *wish) {
+  ist_receipt receipt = {.struct_size = sizeof receipt};
+  ist_error err;
+  assert_int_equal(ist_route_plan(offer, target, wish, &receipt, &err), IST_OK);
+  return receipt;
+}
+
+// One letter: A alias, a alias marked read-only, C one copy, S two copies, and
+// for a refusal n (only a copy could cross), w (a write would show) or - .
+static char letter(const ist_receipt *r) {
+  if (r->route == IST_ROUTE_ALIAS) return r->read_only ? 'a' : 'A';
+  if (r->route == IST_ROUTE_COPY) return 'C';
+  if (r->route == IST_ROUTE_STAGE) return 'S';
+  if (r->code == IST_ERR_COPY_NEEDED) return 'n';
+  return r->code == IST_ERR_READ_ONLY ? 'w' : '-';
+}
+
+// The 24 wishes, copy slowest, then read_only, then mutable_source.
+static ist_wish wish_at(int index) {
+  return (ist_wish){sizeof(ist_wish), (ist_copy)(index / 8),
+                    (ist_read_only)(index / 2 % 4),
+                    (ist_mutable_source)(index % 2)};
+}
+
+static void write_row(FILE *out, const ist_offer *offer, const party *target) {
+  ist_capability to = capability(target);
+  for (int w = 0; w < 24; w++) {
+    if (w % 8 == 0) fputc(' ', out);
+    ist_wish wish = wish_at(w);
+    ist_receipt r = decide(offer, &to, &wish);
+    fputc(letter(&r), out);
+  }
+  fputc('\n', out);
+}
+
+static void write_table(FILE *out) {
+  fputs(
+      "# The truth table of ist_route_plan: source, target, grant, layout,\n"
+      "# address; then 3 x 8 wishes: copy auto, never, always; in each\n"
+      "# read_only auto, refuse, copy, allow; in each mutable_source alias,\n"
+      "# copy. A alias, a alias marked read-only, C one copy, S two copies,\n"
+      "# n only a copy could cross, w a write would show, - no way.\n"
+      "# Written by tests/bridge/route_test.c with ISTHMUS_WRITE_GOLDEN=1.\n",
+      out);
+  for (size_t s = 0; s < sizeof sources / sizeof sources[0]; s++) {
+    for (size_t t = 0; t < sizeof targets / sizeof targets[0]; t++) {
+      for (int grant = IST_GRANT_WRITABLE; grant <= IST_GRANT_READ_ONLY;
+           grant++) {
+        for (size_t l = 0; l < 4; l++) {
+          for (int aligned = 1; aligned >= 0; aligned--) {
+            ist_offer offer = {.struct_size = sizeof offer,
+                               .memory = capability(&sources[s]),
+                               .layout = layouts[l],
+                               .grant = (ist_grant)grant,
+                               .address = aligned ? 4096 : 4100,
+                               .nbytes = 256};
+            fprintf(out, "%-7s %-7s %-9s %-9s %-9s", sources[s].name,
+                    targets[t].name, grant_names[grant], layout_names[l],
+                    aligned ? "aligned" : "unaligned");
+            write_row(out, &offer, &targets[t]);
+          }
+        }
+      }
+    }
+  }
+}
+
+static char *read_all(FILE *file, size_t *size) {
+  fseek(file, 0, SEEK_END);
+  *size = (size_t)ftell(file);
+  rewind(file);
+  char *text = calloc(1, *size + 1);
+  assert_int_equal(fread(text, 1, *size, file), *size);
+  return text;
+}
+
+static void route__equals_its_golden_truth_table(void **state) {
+  (void)state;
+  const char *source = getenv("ISTHMUS_SOURCE");
+  assert_non_null(source);
+  char path[4096];
+  snprintf(path, sizeof path, "%s/tests/golden/route.txt", source);
+  if (getenv("ISTHMUS_WRITE_GOLDEN") != NULL) {
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    write_table(out);
+    fclose(out);
+  }
+  FILE *golden = fopen(path, "r");
+  assert_non_null(golden);
+  FILE *now = tmpfile();
+  assert_non_null(now);
+  write_table(now);
+  size_t golden_size, now_size;
+  char *golden_text = read_all(golden, &golden_size);
+  char *now_text = read_all(now, &now_size);
+  assert_string_equal(now_text, golden_text);
+  assert_int_equal(now_size, golden_size);
+  free(golden_text);
+  free(now_text);
+  fclose(golden);
+  fclose(now);
+}
+
+// -------------------------------------------------------------- invariants --
+
+// Calls check for every combination of capability bits, facts and wishes.
+typedef void (*check_fn)(const ist_offer *, const ist_capability *,
+                         const ist_wish *, const ist_receipt *);
+
+// Source bits 0..3, target bits 4..8, then facts.
+static const uint32_t source_bits[] = {IST_CAN_LEND, IST_CAN_HOST_ADDRESS,
+                                       IST_CAN_COPY_OUT, IST_CAN_PEER};
+static const uint32_t target_bits[] = {
+    IST_CAN_COPY_IN, IST_CAN_ADOPT, IST_CAN_HOST_ADDRESS,
+    IST_CAN_HONOUR_READ_ONLY, IST_CAN_PADDED};
+
+static uint32_t pick(const uint32_t *bits, int count, int chosen) {
+  uint32_t set = 0;
+  for (int i = 0; i < count; i++) {
+    if ((chosen >> i & 1) != 0) set |= bits[i];
+  }
+  return set;
+}
+
+static void for_facts(ist_offer *offer, const ist_capability *to,
+                      check_fn check) {
+  for (int facts = 0; facts < 3 * 4 * 16; facts++) {
+    offer->grant = (ist_grant)(1 + facts % 3);
+    offer->layout = layouts[facts / 3 % 4];
+    int bits = facts / 12;
+    offer->address = (bits & 1) != 0 ? 4096 : 4100;
+    offer->padded = (bits & 2) != 0;
+    offer->peer = (bits & 4) != 0;
+    offer->in_place = (bits & 8) != 0;
+    for (int w = 0; w < 24; w++) {
+      ist_wish wish = wish_at(w);
+      ist_receipt r = decide(offer, to, &wish);
+      check(offer, to, &wish, &r);
+    }
+  }
+}
+
+static void for_everything(check_fn check) {
+  for (int s = 0; s < 16; s++) {
+    for (int t = 0; t < 32; t++) {
+      for (int same = 0; same < 2; same++) {
+        ist_offer offer = {.struct_size = sizeof offer, .nbytes = 256};
+        offer.memory.struct_size = sizeof offer.memory;
+        offer.memory.can = pick(source_bits, 4, s);
+        offer.memory.dl_device = CARD;
+        ist_capability to = {.struct_size = sizeof to,
+                             .can = pick(target_bits, 5, t),
+                             .layouts = IST_LAYOUT_PERMUTED,
+                             .alignment = 64,
+                             .dtypes = 1,
+                             .dl_device = same ? CARD : CPU};
+        for_facts(&offer, &to, check);
+      }
+    }
+  }
+}
+
+static void check_wishes(const ist_offer *offer, const ist_capability *to,
+                         const ist_wish *wish, const ist_receipt *r) {
+  if (wish->copy == IST_COPY_NEVER) {
+    assert_true(r->bytes_moved == 0 && r->hops == 0);
+  }
+  if (wish->copy == IST_COPY_ALWAYS) {
+    assert_int_not_equal(r->route, IST_ROUTE_ALIAS);
+  }
+  assert_int_equal(r->bytes_moved, r->hops * offer->nbytes);
+  bool ignores = (to->can & IST_CAN_HONOUR_READ_ONLY) == 0;
+  bool marked = offer->grant == IST_GRANT_READ_ONLY ||
+                offer->layout == IST_LAYOUT_OVERLAP;
+  if (r->route == IST_ROUTE_ALIAS && ignores && marked) {
+    assert_int_equal(wish->read_only, IST_READ_ONLY_ALLOW);
+  }
+  if (r->route == IST_ROUTE_ALIAS) {
+    assert_int_equal(r->read_only,
+                     marked || offer->grant == IST_GRANT_IMMUTABLE);
+  }
+}
+
+static void route__keeps_what_a_wish_promises(void **state) {
+  (void)state;
+  for_everything(check_wishes);
+}
+
+static void check_refusals(const ist_offer *offer, const ist_capability *to,
+                           const ist_wish *wish, const ist_receipt *r) {
+  (void)offer;
+  (void)to;
+  (void)wish;
+  bool refused = r->route == IST_ROUTE_REFUSE;
+  assert_int_equal(refused, r->code != IST_OK);
+  assert_true(r->reason_count > 0 && r->reason_count <= IST_MAX_REASONS);
+  for (uint32_t i = 0; i < r->reason_count; i++) {
+    assert_non_null(ist_reason_name(r->reasons[i].id));
+  }
+  if (refused) {
+    ist_entry entry = {.struct_size = sizeof entry};
+    assert_int_equal(ist_catalog_find(r->code, &entry, NULL), IST_OK);
+    assert_non_null(entry.solution);
+  }
+}
+
+static void route__gives_every_refusal_an_id_and_a_remedy(void **state) {
+  (void)state;
+  for_everything(check_refusals);
+}
+
+static int rank(ist_route route) {
+  switch (route) {
+    case IST_ROUTE_ALIAS:
+      return 0;
+    case IST_ROUTE_COPY:
+      return 1;
+    case IST_ROUTE_STAGE:
+      return 2;
+    case IST_ROUTE_REFUSE:
+      break;
+  }
+  return 3;
+}
+
+static void check_more_is_not_worse(const ist_offer *offer,
+                                    const ist_capability *to,
+                                    const ist_wish *wish,
+                                    const ist_receipt *r) {
+  for (size_t i = 0; i < sizeof source_bits / sizeof source_bits[0]; i++) {
+    ist_offer more = *offer;
+    more.memory.can |= source_bits[i];
+    ist_receipt better = decide(&more, to, wish);
+    assert_true(rank(better.route) <= rank(r->route));
+  }
+  for (size_t i = 0; i < sizeof target_bits / sizeof target_bits[0]; i++) {
+    ist_capability more = *to;
+    more.can |= target_bits[i];
+    ist_receipt better = decide(offer, &more, wish);
+    assert_true(rank(better.route) <= rank(r->route));
+  }
+}
+
+static void route__is_never_worsened_by_a_capability_added(void **state) {
+  (void)state;
+  for_everything(check_more_is_not_worse);
+}
+
+static void check_sharing_is_possible(const ist_offer *offer,
+                                      const ist_capability *to,
+                                      const ist_wish *wish,
+                                      const ist_receipt *r) {
+  (void)wish;
+  if (r->route != IST_ROUTE_ALIAS || offer->in_place) return;
+  assert_true((to->can & IST_CAN_ADOPT) != 0);
+  assert_true((offer->memory.can & IST_CAN_LEND) != 0);
+  assert_int_equal(offer->layout & ~to->layouts, 0);
+  assert_int_equal(offer->address % to->alignment, 0);
+  assert_true(!offer->padded || (to->can & IST_CAN_PADDED) != 0);
+}
+
+static void route__aliases_only_what_the_target_can_view(void **state) {
+  (void)state;
+  for_everything(check_sharing_is_possible);
+}
+
+// ---------------------------------------------------------- single promises --
+
+static void route__refuses_a_dtype_that_the_target_lacks(void **state) {
+  (void)state;
+  ist_offer offer = {.struct_size = sizeof offer,
+                     .memory = capability(&sources[0]),
+                     .dtype = 7,
+                     .grant = IST_GRANT_WRITABLE,
+                     .address = 4096,
+                     .nbytes = 4};
+  ist_capability to = capability(&targets[0]);
+  ist_receipt r = decide(&offer, &to, NULL);
+  assert_int_equal(r.code, IST_ERR_TARGET_DTYPE);
+  to.dtypes = (uint64_t)1 << 7;
+  r = decide(&offer, &to, NULL);
+  assert_int_equal(r.route, IST_ROUTE_ALIAS);
+}
+
+static void route__views_an_empty_tensor_without_an_address(void **state) {
+  (void)state;
+  ist_offer offer = {.struct_size = sizeof offer,
+                     .memory = capability(&sources[0]),
+                     .grant = IST_GRANT_WRITABLE};
+  ist_capability to = capability(&targets[2]);
+  ist_receipt r = decide(&offer, &to, NULL);
+  assert_int_equal(r.route, IST_ROUTE_ALIAS);
+}
+
+// openxla/xla#18611: found and needed alignment are in the receipt.
+static void route__tells_the_alignment_found_and_needed(void **state) {
+  (void)state;
+  ist_offer offer = {.struct_size = sizeof offer,
+                     .memory = capability(&sources[0]),
+                     .grant = IST_GRANT_WRITABLE,
+                     .address = 4096 + 16,
+                     .nbytes = 64};
+  ist_capability to = capability(&targets[2]);
+  ist_receipt r = decide(&offer, &to, NULL);
+  assert_int_equal(r.route, IST_ROUTE_COPY);
+  char text[200];
+  ist_reason_text(&r.reasons[0], text, sizeof text);
+  assert_string_equal(ist_reason_name(r.reasons[0].id), "unaligned");
+  assert_string_equal(
+      text, "the address is a multiple of 16 bytes; the target needs 64");
+}
+
+static void route__refuses_arguments_that_cannot_be(void **state) {
+  (void)state;
+  ist_offer good = {.struct_size = sizeof good,
+                    .memory = capability(&sources[0]),
+                    .grant = IST_GRANT_WRITABLE};
+  ist_capability to = capability(&targets[0]);
+  ist_receipt r = {.struct_size = sizeof r};
+  ist_offer bad = good;
+  bad.dtype = 64;
+  assert_int_equal(ist_route_plan(&bad, &to, NULL, &r, NULL), IST_ERR_ARGUMENT);
+  bad = good;
+  bad.grant = IST_GRANT_FROM_SOURCE;
+  assert_int_equal(ist_route_plan(&bad, &to, NULL, &r, NULL), IST_ERR_ARGUMENT);
+  bad = good;
+  bad.layout = 16;
+  assert_int_equal(ist_route_plan(&bad, &to, NULL, &r, NULL), IST_ERR_ARGUMENT);
+  ist_wish wish = {sizeof wish, (ist_copy)3, 0, 0};
+  assert_int_equal(ist_route_plan(&good, &to, &wish, &r, NULL),
+                   IST_ERR_ARGUMENT);
+  assert_int_equal(ist_route_plan(NULL, &to, NULL, &r, NULL), IST_ERR_ARGUMENT);
+  assert_int_equal(r.route, IST_ROUTE_REFUSE);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(route__equals_its_golden_truth_table),
+      cmocka_unit_test(route__keeps_what_a_wish_promises),
+      cmocka_unit_test(route__gives_every_refusal_an_id_and_a_remedy),
+      cmocka_unit_test(route__is_never_worsened_by_a_capability_added),
+      cmocka_unit_test(route__aliases_only_what_the_target_can_view),
+      cmocka_unit_test(route__refuses_a_dtype_that_the_target_lacks),
+      cmocka_unit_test(route__views_an_empty_tensor_without_an_address),
+      cmocka_unit_test(route__tells_the_alignment_found_and_needed),
+      cmocka_unit_test(route__refuses_arguments_that_cannot_be),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
