@@ -78,8 +78,7 @@ void ist__text_first_line(const char *message, size_t length, char *buffer,
                           size_t size) {
   ist__text line = ist__text_make(buffer, size);
   size_t i = 0;
-  while (i < length && isspace((unsigned char)message[i]))
-    i++;
+  while (i < length && isspace((unsigned char)message[i])) i++;
   size_t end = i;
   while (end < length && message[end] != '\n' && message[end] != '\r' &&
          message[end] != '\0') {

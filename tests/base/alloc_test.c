@@ -60,8 +60,7 @@ static void alloc__zero_clears_what_the_hook_gave(void **state) {
   ist__env_init(&env, NULL);
   env.allocator = counting_allocator_hook(&counter);
   unsigned char *bytes = ist__alloc_zero(&env, 33);
-  for (int i = 0; i < 33; i++)
-    assert_int_equal(bytes[i], 0);
+  for (int i = 0; i < 33; i++) assert_int_equal(bytes[i], 0);
   ist__free(&env, bytes);
 }
 

@@ -106,8 +106,7 @@ static void dlpack_write__makes_one_allocation(void **state) {
   fixture *f = *state;
   ist__view view;
   int64_t shape[64], strides[64];
-  for (int i = 0; i < 64; i++)
-    shape[i] = strides[i] = 1;
+  for (int i = 0; i < 64; i++) shape[i] = strides[i] = 1;
   make_view((DLDataType){kDLFloat, 32, 1}, 64, shape, strides, &view);
   ist__export what = export_of(f, &view);
   counting_allocator_arm(&f->counter, 0);

@@ -169,8 +169,7 @@ static void dtype__alignment_is_that_of_one_number(void **state) {
 static void dtype__the_set_of_all_has_a_bit_for_each_row(void **state) {
   (void)state;
   uint64_t all = 0;
-  for (int32_t i = 0; i < ist__dtype_count(); i++)
-    all |= UINT64_C(1) << i;
+  for (int32_t i = 0; i < ist__dtype_count(); i++) all |= UINT64_C(1) << i;
   assert_true(ist__dtype_all() == all);
 }
 

@@ -85,8 +85,7 @@ static void layout__minor_to_major_and_back_is_the_same(void **state) {
     for (int code = 0; code < 256; code++) {
       int64_t order[4] = {code & 3, code >> 2 & 3, code >> 4 & 3, code >> 6};
       unsigned set = 0;
-      for (int i = 0; i < 4; i++)
-        set |= 1U << order[i];
+      for (int i = 0; i < 4; i++) set |= 1U << order[i];
       int64_t strides[4];
       bool made = ist__layout_from_minor_to_major(4, shape, order, strides);
       assert_int_equal(made, set == 15);
@@ -111,8 +110,7 @@ static void layout__row_major_gives_descending_dimensions(void **state) {
   int64_t strides[] = {12, 12, 2, 1};
   int64_t order[4];
   assert_true(ist__layout_minor_to_major(4, shape, strides, order));
-  for (int i = 0; i < 4; i++)
-    assert_int_equal(order[i], 3 - i);
+  for (int i = 0; i < 4; i++) assert_int_equal(order[i], 3 - i);
 }
 
 static void layout__only_dense_orders_have_minor_to_major(void **state) {

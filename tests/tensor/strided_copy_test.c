@@ -135,8 +135,7 @@ static void check_copy(side *from, side *to, uint64_t *seed) {
 static void make_up_strides(side *s, int32_t ndim, bool broadcast,
                             uint64_t *seed) {
   int32_t order[most_dims];
-  for (int32_t d = 0; d < ndim; d++)
-    order[d] = d;
+  for (int32_t d = 0; d < ndim; d++) order[d] = d;
   bool shuffled = random_below(seed, 3) != 0;
   for (int32_t d = ndim - 1; d > 0 && shuffled; d--) {
     int64_t other = random_below(seed, d + 1);

@@ -447,10 +447,8 @@ static void view__reads_no_more_than_ndim_entries(void **state) {
   guarded data_page = guarded_make(1);
   int64_t *shape = (int64_t *)(void *)(shape_page.end - size);
   int64_t *strides = (int64_t *)(void *)(strides_page.end - size);
-  for (int i = 0; i < 3; i++)
-    shape[i] = 2;
-  for (int i = 0; i < 3; i++)
-    strides[i] = 4 >> i;
+  for (int i = 0; i < 3; i++) shape[i] = 2;
+  for (int i = 0; i < 3; i++) strides[i] = 4 >> i;
   DLTensor tensor = {data_page.end, {kDLCPU, 0}, 3, float32, shape, strides, 0};
   ist__view view;
   check_accepted(&tensor, &view);
