@@ -4,6 +4,17 @@
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/isthmus")
 
+# Folders that are not there yet are noted, so that uninstall removes those,
+# and no others. First rule in this file: it runs before anything is made.
+install(CODE "set(ISTHMUS_FOLDERS
+    ${CMAKE_INSTALL_LIBDIR}/cmake/isthmus ${CMAKE_INSTALL_LIBDIR}/cmake
+    ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}
+    ${CMAKE_INSTALL_INCLUDEDIR}/isthmus ${CMAKE_INSTALL_INCLUDEDIR}
+    ${CMAKE_INSTALL_BINDIR})
+  set(ISTHMUS_NOTE \"${PROJECT_BINARY_DIR}/install_folders.txt\")"
+  COMPONENT isthmus_note)
+install(SCRIPT cmake/isthmus_note_folders.cmake COMPONENT isthmus_note)
+
 install(FILES ${ISTHMUS_HEADERS}
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/isthmus")
 install(TARGETS isthmus_shared isthmus_static EXPORT isthmus_targets

@@ -82,3 +82,19 @@ foreach(source IN LISTS tests)
     add_dependencies(${name} lying_pjrt)
   endif()
 endforeach()
+
+# The fuzz targets, tests/fuzz/NAME_fuzz.c, each with an entry for libFuzzer;
+# only in a build for fuzzing (`./dev fuzz`).
+if(ISTHMUS_SANITIZE STREQUAL "fuzzer")
+  file(GLOB targets CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.c")
+  foreach(source IN LISTS targets)
+    get_filename_component(name "${source}" NAME_WE)
+    add_executable(${name} "${source}")
+    set_target_properties(${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
+    target_include_directories(${name} PRIVATE ${test_includes})
+    target_link_libraries(${name} PRIVATE isthmus_static isthmus_flags
+      -fsanitize=fuzzer)
+  endforeach()
+endif()

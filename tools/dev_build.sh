@@ -50,9 +50,11 @@ dev_test_env() {
   export ISTHMUS_P2=$site/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
   export ISTHMUS_P3=$site/fastatomstruct_xla_cpu/libpjrt_cpu.so
   export ISTHMUS_LYING_PJRT=$ISTHMUS_BUILD/lying_pjrt.so
+  [ -z "${ISTHMUS_NO_PLUGINS-}" ] ||
+    unset ISTHMUS_P1 ISTHMUS_P2 ISTHMUS_P3
   local name
   for name in ISTHMUS_P1 ISTHMUS_P2 ISTHMUS_P3 ISTHMUS_LYING_PJRT; do
-    [ -e "${!name}" ] || unset "$name"
+    [ -e "${!name-}" ] || unset "$name"
   done
 }
 

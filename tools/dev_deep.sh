@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Part of ./dev: the deeper checks: sanitizers, valgrind, fuzzing, the frozen
+# interface, the reference.
+# shellcheck shell=bash
+
+# $1: suite and folder name; $2: sanitizers; the rest: for run_c_tests.py.
+dev_sanitized() {
+  local name=$1 kinds=$2 code=0
+  shift 2
+  rm -rf "build/results/$name"
+  dev_cmake "build/$name" -DISTHMUS_SANITIZE="$kinds" -DISTHMUS_WERROR=OFF \
+    -DCMAKE_BUILD_TYPE=Debug
+  dev_test_env "build/$name"
+  .venv/bin/python tools/run_c_tests.py --build "build/$name" \
+    --out "build/results/$name" --suite "$name" "$@" || code=$?
+  return $code
+}
+
+# The C tests, plugins and all, and the command's tests, with ASan, LSan and
+# UBSan in our code.
+dev_asan() {
+  local c=0 python=0
+  export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+  export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
+  export UBSAN_OPTIONS=print_stacktrace=1
+  dev_say "C tests with ASan, LSan and UBSan"
+  (dev_sanitized asan address,undefined) || c=$?
+  dev_say "the command's tests with ASan, LSan and UBSan"
+  rm -rf build/results/asan_command
+  (
+    dev_test_env build/asan
+    mkdir -p build/results/asan_command
+    .venv/bin/python -m pytest -q -n 2 -p no:cacheprovider tests/cli \
+      --junitxml=build/results/asan_command/pytest.xml
+  ) || python=$?
+  .venv/bin/python tools/count_results.py build/results \
+    asan=$c asan_command=$python
+}
+
+# The C tests with ThreadSanitizer. Plugins are left out: their own frames are
+# not instrumented, so that each of their locks would look like a race.
+dev_tsan() {
+  local code=0
+  export TSAN_OPTIONS=halt_on_error=1
+  dev_say "C tests with ThreadSanitizer"
+  (
+    export ISTHMUS_NO_PLUGINS=1
+    dev_sanitized tsan thread
+  ) || code=$?
+  .venv/bin/python tools/count_results.py build/results tsan=$code
+}
+
+# The C tests under valgrind; frames of the plugins are suppressed.
+dev_valgrind() {
+  local code=0
+  dev_say "C tests under valgrind"
+  rm -rf build/results/valgrind
+  (
+    dev_test_env
+    .venv/bin/python tools/run_c_tests.py --build build \
+      --out build/results/valgrind --suite valgrind \
+      --prefix "valgrind -q --error-exitcode=99 --leak-check=full
+        --show-leak-kinds=definite,possible --errors-for-leak-kinds=definite
+        --suppressions=tests/valgrind.supp --fair-sched=yes"
+  ) || code=$?
+  .venv/bin/python tools/count_results.py build/results valgrind=$code
+}
+
+# The interface against the one that abi/isthmus.abi froze.
+dev_abi() {
+  dev_say "abidiff against abi/isthmus.abi"
+  abidiff --headers-dir2 include --no-added-syms --no-show-locs \
+    abi/isthmus.abi build/libisthmus.so
+}
+
+dev_docs() {
+  dev_say "reference of the headers"
+  mkdir -p build/docs
+  doxygen tools/Doxyfile || dev_die "the reference has warnings"
+  dev_say "build/docs/html/index.html"
+}
+
+# Each target of tests/fuzz for a bounded number of runs, on its seeds (every
+# fault once found is one) and on what earlier runs kept: ./dev fuzz [RUNS]
+dev_fuzz() {
+  local runs=${1-100000} target name
+  dev_cmake build/fuzz -DCMAKE_C_COMPILER=clang-19 -DISTHMUS_SANITIZE=fuzzer \
+    -DISTHMUS_WERROR=OFF \
+    -DISTHMUS_TESTS=ON
+  for target in build/fuzz/fuzz/*_fuzz; do
+    name=$(basename "$target")
+    dev_say "$name: $runs runs"
+    mkdir -p ".cache/fuzz/$name" "tests/fuzz/seeds/$name"
+    dev_quiet "$target" -runs="$runs" -seed=1 -max_len=4096 \
+      -artifact_prefix=".cache/fuzz/$name-" ".cache/fuzz/$name" \
+      "tests/fuzz/seeds/$name" ||
+      dev_die "$name found a fault; its input is in .cache/fuzz/"
+  done
+}
+
+dev_all() {
+  local bad=0 step
+  for step in dev_test dev_asan dev_tsan dev_valgrind dev_abi dev_docs \
+      dev_fuzz dev_packages_all; do
+    ("$step") || { dev_say "$step failed"; bad=1; }
+  done
+  [ "$bad" = 0 ] || dev_die "not everything passed"
+  dev_say "everything passed"
+}

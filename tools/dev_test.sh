@@ -42,10 +42,9 @@ dev_suite_c() {
 
 # The C tests that need no plugin wheel (those are x86-64 only).
 dev_suite_arm64() {
-  dev_test_env build/arm64
-  unset ISTHMUS_P1 ISTHMUS_P2 ISTHMUS_P3
+  ISTHMUS_NO_PLUGINS=1 dev_test_env build/arm64
   .venv/bin/python tools/run_c_tests.py --build build/arm64 \
-    --out build/results/arm64 --suite arm64 --without plugins \
+    --out build/results/arm64 --suite arm64 \
     --prefix "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 }
 

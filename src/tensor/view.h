@@ -52,9 +52,11 @@ void ist__view_copy(const ist__view *view, ist__view *out);
 // Writes a DLTensor that borrows the view's arrays.
 void ist__view_borrow(ist__view *view, DLTensor *out);
 
-// Address of element 0.
+// Address of element 0. Summed as a number: an empty tensor's address was not
+// looked at, and may lie anywhere.
 static inline char *ist__view_address(const ist__view *view) {
-  return view->data == NULL ? NULL : (char *)view->data + view->byte_offset;
+  if (view->data == NULL) return NULL;
+  return (char *)((uintptr_t)view->data + view->byte_offset);
 }
 
 // True when dtype and shape are equal.
