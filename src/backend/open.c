@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/pjrt/pjrt_backend.h"
 #include "backend/template.h"
 #include "base/structs.h"
 
@@ -37,6 +38,9 @@ ist_code ist_backend_open(ist_context *context, const char *kind,
   }
   if (strcmp(kind, "template") == 0) {
     return ist__template_open(context, &known, out, err);
+  }
+  if (strcmp(kind, "pjrt") == 0) {
+    return ist__pjrt_open(context, &known, out, err);
   }
   return ist_error_set(err, IST_ERR_NO_BACKEND,
                        "backend %s could not be opened: no such kind; needs "

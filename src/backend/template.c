@@ -25,7 +25,7 @@ typedef struct runtime {
   size_t device_count;
   ist_memory_info memories[MAX_DEVICES];
   ist_device_facts devices[MAX_DEVICES];
-  char names[MAX_DEVICES][24];
+  char names[MAX_DEVICES][32];
 } runtime;
 
 // A buffer of the device: its memory, or what it views.

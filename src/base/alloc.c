@@ -27,6 +27,8 @@ ist_allocator ist__malloc_allocator(void) {
 
 void *ist__alloc(const ist__env *env, size_t size, size_t alignment) {
   const ist_allocator *a = &env->allocator;
+  // No object is larger (C11 7.20.3), and no allocator is asked for one.
+  if (size > PTRDIFF_MAX) return NULL;
   return a->allocate(a->self, size != 0 ? size : 1, alignment);
 }
 

@@ -6,9 +6,28 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
 
 const char *ist_version(void) {
   return IST_VERSION_STRING;
+}
+
+// One line of UTF-8, whatever a path or a plugin put into it; a character that
+// the end of the room has cut is dropped.
+static void make_one_line(char *text, bool is_cut) {
+  for (char *c = text; *c != '\0';) {
+    size_t length = ist__text_utf8_length(c);
+    if (length == 0) {
+      bool at_end = is_cut && strlen(c) < 4;
+      *c++ = at_end ? '\0' : '?';
+      if (at_end) return;
+    } else {
+      if ((unsigned char)*c < 0x20) *c = ' ';
+      c += length;
+    }
+  }
 }
 
 static ist_code report(ist_error *err, ist_code code, int32_t native,
@@ -16,11 +35,9 @@ static ist_code report(ist_error *err, ist_code code, int32_t native,
   if (err == NULL) return code;
   err->code = code;
   err->native = native;
-  vsnprintf(err->message, sizeof err->message, format, args);
-  // One line, whatever a path or a plugin put into it.
-  for (char *c = err->message; *c != '\0'; c++) {
-    if (*c == '\n' || *c == '\r') *c = ' ';
-  }
+  int length = vsnprintf(err->message, sizeof err->message, format, args);
+  bool is_cut = length < 0 || (size_t)length >= sizeof err->message;
+  make_one_line(err->message, is_cut);
   return code;
 }
 

@@ -28,9 +28,9 @@ void ist__text_add(ist__text *text, const char *format, ...) {
   if (count > 0) text->length += (size_t)count;
 }
 
-// How many bytes the UTF-8 sequence at s has, 0 when it is not valid
-// (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
-static size_t utf8_length(const unsigned char *s) {
+// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+size_t ist__text_utf8_length(const char *string) {
+  const unsigned char *s = (const unsigned char *)string;
   static const struct {
     unsigned char first, last, low, high, length;
   } forms[] = {{0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2},
@@ -58,7 +58,7 @@ void ist__text_add_json(ist__text *text, const char *string) {
   add_bytes(text, "\"", 1);
   const unsigned char *s = (const unsigned char *)string;
   while (*s != '\0') {
-    size_t length = utf8_length(s);
+    size_t length = ist__text_utf8_length((const char *)s);
     if (length == 0) {
       add_bytes(text, "\\ufffd", 6);
       s++;

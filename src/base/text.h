@@ -23,6 +23,10 @@ static inline ist__text ist__text_make(char *buffer, size_t size) {
 void ist__text_add(ist__text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+// How many bytes the UTF-8 sequence at s (ended by a NUL) has; 0 when what is
+// there is not valid.
+size_t ist__text_utf8_length(const char *s);
+
 // A JSON string with its quotes; NULL becomes null. Bytes that are not valid
 // UTF-8 are written as U+FFFD.
 void ist__text_add_json(ist__text *text, const char *string);

@@ -9,7 +9,7 @@
 typedef struct ist__consumer {
   ist_capability capability;
   ist_options options;
-  char place[IST_MAX_PLACE];
+  bool anyone;  // no consumer was named
 } ist__consumer;
 
 // Who takes the export: options->consumer, or anyone who takes any address and
@@ -19,8 +19,11 @@ typedef struct ist__consumer {
 void ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
                         bool legacy, ist__consumer *out);
 
-ist_code ist__consumer_plan(const ist__cargo *cargo,
-                            const ist__consumer *consumer, ist_receipt *out,
-                            ist_error *err);
+ist_code ist__consumer_decide(const ist__cargo *cargo,
+                              const ist__consumer *consumer, ist__decision *out,
+                              ist_error *err);
+
+// The consumer's name in receipts.
+const char *ist__consumer_place(const ist__consumer *consumer);
 
 #endif  // ISTHMUS_BRIDGE_CONSUMER_H_

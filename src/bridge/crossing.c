@@ -3,12 +3,12 @@
 
 #include "bridge/crossing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/block.h"
 #include "base/structs.h"
 #include "base/text.h"
-#include "bridge/route.h"
 #include "tensor/dtype.h"
 #include "tensor/strided_copy.h"
 
@@ -36,14 +36,25 @@ ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist__cargo *out,
   out->tensor = tensor;
   out->release = NULL;
   out->release_self = NULL;
-  ist__tensor_place(tensor->device, tensor->memory, out->place);
   return IST_OK;
 }
 
-ist_code ist__cargo_plan(const ist__cargo *cargo,
-                         const ist_capability *capability,
-                         const ist_options *options, bool in_place, bool peer,
-                         ist_receipt *out, ist_error *err) {
+static bool options_ok(const ist_options *options) {
+  return (unsigned)options->copy <= IST_COPY_ALWAYS &&
+         (unsigned)options->read_only <= IST_READ_ONLY_ALLOW &&
+         (unsigned)options->mutable_source <= IST_MUTABLE_COPY &&
+         (unsigned)options->grant <= IST_GRANT_READ_ONLY;
+}
+
+ist_code ist__cargo_decide(const ist__cargo *cargo,
+                           const ist_capability *capability,
+                           const ist_options *options, bool in_place, bool peer,
+                           ist__decision *out, ist_error *err) {
+  if (!options_ok(options)) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not cross: an option is out of range; "
+                         "needs values of the enums of isthmus.h");
+  }
   ist_offer offer = {
       .struct_size = sizeof offer,
       .memory = cargo->memory,
@@ -59,12 +70,13 @@ ist_code ist__cargo_plan(const ist__cargo *cargo,
   };
   ist_wish wish = {sizeof wish, options->copy, options->read_only,
                    options->mutable_source};
-  out->struct_size = sizeof *out;
-  return ist_route_plan(&offer, capability, &wish, out, err);
+  ist__route_decide(&offer, capability, &wish, out);
+  return IST_OK;
 }
 
-ist_code ist__crossing_plan(const ist__cargo *cargo, const ist__target *target,
-                            ist_receipt *out, ist_error *err) {
+ist_code ist__crossing_decide(const ist__cargo *cargo,
+                              const ist__target *target, ist__decision *out,
+                              ist_error *err) {
   const ist_tensor *t = cargo->tensor;
   bool layout_fits = (cargo->view.layout & ~target->capability.layouts) == 0;
   bool same_backend =
@@ -72,12 +84,27 @@ ist_code ist__crossing_plan(const ist__cargo *cargo, const ist__target *target,
   bool in_place = same_backend && t->device == target->device &&
                   t->memory == target->memory && layout_fits;
   bool peer = same_backend && t->device->backend->ops.copy_peer != NULL;
-  ist_code code = ist__cargo_plan(cargo, &target->capability, &target->options,
-                                  in_place, peer, out, err);
-  if (code != IST_OK) return code;
-  memcpy(out->source, cargo->place, IST_MAX_PLACE);
-  ist__tensor_place(target->device, target->memory, out->target);
-  return IST_OK;
+  return ist__cargo_decide(cargo, &target->capability, &target->options,
+                           in_place, peer, out, err);
+}
+
+void ist__cargo_place(const ist__cargo *cargo, char *out) {
+  if (cargo->tensor != NULL) {
+    ist__tensor_place(cargo->tensor->device, cargo->tensor->memory, out);
+    return;
+  }
+  int32_t code = (int32_t)cargo->view.device.device_type;
+  const char *name = ist_device_code_name(code);
+  snprintf(out, IST_MAX_PLACE, "%s", name != NULL ? name : "device");
+}
+
+void ist__crossing_receipt(const ist__cargo *cargo, const ist__target *target,
+                           const ist__decision *decision, ist_receipt *out) {
+  if (out == NULL) return;
+  char from[IST_MAX_PLACE], to[IST_MAX_PLACE];
+  ist__cargo_place(cargo, from);
+  ist__tensor_place(target->device, target->memory, to);
+  ist__decision_receipt(decision, from, to, out);
 }
 
 static const char *remedy(ist_code code) {
@@ -93,22 +120,22 @@ static const char *remedy(ist_code code) {
   }
 }
 
-ist_code ist__refusal(const ist__cargo *cargo, const ist_receipt *receipt,
-                      ist_error *err) {
-  char why[320], shape[96], dtype[32];
+ist_code ist__refusal(const ist__cargo *cargo, const ist__decision *decision,
+                      const char *place, ist_error *err) {
+  char why[320], shape[96], dtype[32], from[IST_MAX_PLACE];
   ist__text text = ist__text_make(why, sizeof why);
-  for (uint32_t i = 0; i < receipt->reason_count; i++) {
+  for (uint32_t i = 0; i < decision->reason_count; i++) {
     char reason[160];
-    ist_reason_text(&receipt->reasons[i], reason, sizeof reason);
+    ist_reason_text(&decision->reasons[i], reason, sizeof reason);
     ist__text_add(&text, "%s%s", i == 0 ? "" : ", ", reason);
   }
   ist__view_shape_text(cargo->view.ndim, cargo->view.shape, shape,
                        sizeof shape);
   ist_dtype_name(cargo->view.dtype, dtype, sizeof dtype);
-  return ist_error_set(err, receipt->code,
+  ist__cargo_place(cargo, from);
+  return ist_error_set(err, decision->code,
                        "%s%s could not cross from %s to %s: %s; needs %s",
-                       dtype, shape, receipt->source, receipt->target, why,
-                       remedy(receipt->code));
+                       dtype, shape, from, place, why, remedy(decision->code));
 }
 
 ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
@@ -122,9 +149,9 @@ ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
   if (host_reads && dtype->bits < 8 && !from->padded &&
       from->layout != IST_LAYOUT_ROW_MAJOR) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                         "%s could not be copied from %s: its packed elements "
-                         "have strides; needs dense packed or padded elements",
-                         dtype->name, cargo->place);
+                         "%s could not be copied: its packed elements have "
+                         "strides; needs dense packed or padded elements",
+                         dtype->name);
   }
   ist_code code =
       ist__view_dense(from->dtype, from->ndim, from->shape, padded, out, err);
@@ -246,18 +273,11 @@ static void release_tensor(void *self) {
   ist_tensor_release(self);
 }
 
-static bool has_reason(const ist_receipt *receipt, int32_t id) {
-  for (uint32_t i = 0; i < receipt->reason_count; i++) {
-    if (receipt->reasons[i].id == id) return true;
-  }
-  return false;
-}
-
 static ist_code cross_alias(const ist__cargo *cargo, arrival *a,
-                            const ist_receipt *receipt, ist_tensor **out,
+                            const ist__decision *decision, ist_tensor **out,
                             ist_error *err) {
   ist_tensor *source = cargo->tensor;
-  if (has_reason(receipt, IST__REASON_IN_PLACE)) {
+  if (ist__decision_has(decision, IST__REASON_IN_PLACE)) {
     ist_tensor_retain(source);
     *out = source;
     return IST_OK;
@@ -276,7 +296,7 @@ static ist_code cross_alias(const ist__cargo *cargo, arrival *a,
 }
 
 static ist_code cross_copy(const ist__cargo *cargo, arrival *a,
-                           const ist_receipt *receipt, ist_tensor **out,
+                           const ist__decision *decision, ist_tensor **out,
                            ist_error *err) {
   const ist_capability *to = &a->target->capability;
   uint32_t viewing = IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS;
@@ -284,7 +304,7 @@ static ist_code cross_copy(const ist__cargo *cargo, arrival *a,
   a->grant = IST_GRANT_WRITABLE;
   a->copied = true;
   a->address = host_writes;
-  if (has_reason(receipt, IST__REASON_PEER)) {
+  if (ist__decision_has(decision, IST__REASON_PEER)) {
     return copy_peer(cargo, a, out, err);
   }
   bool gather = host_writes || !ist__cargo_host_reads(cargo) ||
@@ -312,15 +332,18 @@ static ist_code cross_copy(const ist__cargo *cargo, arrival *a,
 
 ist_code ist__cross(const ist__cargo *cargo, const ist__target *target,
                     ist_tensor **out, ist_receipt *receipt, ist_error *err) {
-  ist_receipt plan;
-  ist_code code = ist__crossing_plan(cargo, target, &plan, err);
+  ist__decision decision;
+  ist_code code = ist__crossing_decide(cargo, target, &decision, err);
   if (code != IST_OK) return code;
-  if (plan.route == IST_ROUTE_REFUSE) return ist__refusal(cargo, &plan, err);
-  arrival a = {.target = target, .context = target->device->backend->context};
-  code = plan.route == IST_ROUTE_ALIAS ? cross_alias(cargo, &a, &plan, out, err)
-                                       : cross_copy(cargo, &a, &plan, out, err);
-  if (code == IST_OK && receipt != NULL) {
-    ist__struct_write(receipt, &plan, sizeof plan);
+  if (decision.route == IST_ROUTE_REFUSE) {
+    char place[IST_MAX_PLACE];
+    ist__tensor_place(target->device, target->memory, place);
+    return ist__refusal(cargo, &decision, place, err);
   }
+  arrival a = {.target = target, .context = target->device->backend->context};
+  code = decision.route == IST_ROUTE_ALIAS
+             ? cross_alias(cargo, &a, &decision, out, err)
+             : cross_copy(cargo, &a, &decision, out, err);
+  if (code == IST_OK) ist__crossing_receipt(cargo, target, &decision, receipt);
   return code;
 }

@@ -5,6 +5,7 @@
 #ifndef ISTHMUS_BRIDGE_CROSSING_H_
 #define ISTHMUS_BRIDGE_CROSSING_H_
 
+#include "bridge/route.h"
 #include "bridge/tensor.h"
 
 // What crosses. view has its address where the source has one.
@@ -15,7 +16,6 @@ typedef struct ist__cargo {
   ist_tensor *tensor;      // the source, when it is a tensor of ours
   ist_release_fn release;  // called once when an alias of it ends
   void *release_self;
-  char place[IST_MAX_PLACE];
 } ist__cargo;
 
 // Where it goes. capability may be narrower than the memory's own (a program
@@ -37,17 +37,26 @@ ist_code ist__target_make(const ist_device *device, const ist_options *options,
 ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist__cargo *out,
                               ist_error *err);
 
-// Plans. capability, place: of the target. in_place, peer: see ist_offer.
-ist_code ist__cargo_plan(const ist__cargo *cargo,
-                         const ist_capability *capability,
-                         const ist_options *options, bool in_place, bool peer,
-                         ist_receipt *out, ist_error *err);
-ist_code ist__crossing_plan(const ist__cargo *cargo, const ist__target *target,
-                            ist_receipt *out, ist_error *err);
+// Decides how the cargo goes to a capability. in_place, peer: see ist_offer.
+// Fails: ARGUMENT for options out of range.
+ist_code ist__cargo_decide(const ist__cargo *cargo,
+                           const ist_capability *capability,
+                           const ist_options *options, bool in_place, bool peer,
+                           ist__decision *out, ist_error *err);
+ist_code ist__crossing_decide(const ist__cargo *cargo,
+                              const ist__target *target, ist__decision *out,
+                              ist_error *err);
 
-// Fails with a receipt's refusal, in words.
-ist_code ist__refusal(const ist__cargo *cargo, const ist_receipt *receipt,
-                      ist_error *err);
+// Writes the name of the place that the cargo lies in, cut to IST_MAX_PLACE.
+void ist__cargo_place(const ist__cargo *cargo, char *out);
+
+// Writes the receipt of a crossing (NULL allowed).
+void ist__crossing_receipt(const ist__cargo *cargo, const ist__target *target,
+                           const ist__decision *decision, ist_receipt *out);
+
+// Fails with a decision's refusal, in words; place is the target's name.
+ist_code ist__refusal(const ist__cargo *cargo, const ist__decision *decision,
+                      const char *place, ist_error *err);
 
 // Plans and crosses. After an alias the cargo's release belongs to *out; after
 // a copy the cargo is no longer used. receipt may be NULL.

@@ -10,45 +10,48 @@
 #include "dlpack/dlpack_write.h"
 #include "tensor/dtype.h"
 
+// Anyone: takes the address as it is, or bytes of the host.
+static void make_anyone(const ist__cargo *cargo, bool legacy,
+                        ist__consumer *out) {
+  bool as_it_is = (cargo->memory.can & IST_CAN_LEND) != 0 &&
+                  out->options.copy != IST_COPY_ALWAYS;
+  uint32_t host = IST_CAN_HOST_ADDRESS;
+  if (as_it_is) host &= cargo->memory.can;
+  out->capability = (ist_capability){
+      .struct_size = sizeof out->capability,
+      .can = IST_CAN_ADOPT | IST_CAN_PADDED | host |
+             (legacy ? 0 : (uint32_t)IST_CAN_HONOUR_READ_ONLY),
+      .layouts = IST_LAYOUT_ANY,
+      .alignment = 1,
+      .dtypes = ist__dtype_all(),
+      .dl_device = as_it_is ? cargo->memory.dl_device : (DLDevice){kDLCPU, 0}};
+}
+
 void ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
                         bool legacy, ist__consumer *out) {
   ist__struct_read(&out->options, sizeof out->options, options);
-  const char *place = "host";
-  if (out->options.consumer != NULL) {
+  out->anyone = out->options.consumer == NULL;
+  if (out->anyone) {
+    make_anyone(cargo, legacy, out);
+  } else {
     ist__struct_read(&out->capability, sizeof out->capability,
                      out->options.consumer);
-    place = "consumer";
-  } else {
-    // Anyone: takes the address as it is, or bytes of the host.
-    bool as_it_is = (cargo->memory.can & IST_CAN_LEND) != 0 &&
-                    out->options.copy != IST_COPY_ALWAYS;
-    uint32_t host = IST_CAN_HOST_ADDRESS;
-    if (as_it_is) host &= cargo->memory.can;
-    out->capability = (ist_capability){
-        .struct_size = sizeof out->capability,
-        .can = IST_CAN_ADOPT | IST_CAN_PADDED | host |
-               (legacy ? 0 : (uint32_t)IST_CAN_HONOUR_READ_ONLY),
-        .layouts = IST_LAYOUT_ANY,
-        .alignment = 1,
-        .dtypes = ist__dtype_all(),
-        .dl_device =
-            as_it_is ? cargo->memory.dl_device : (DLDevice){kDLCPU, 0}};
-    if (as_it_is) place = cargo->place;
   }
   if (legacy) out->capability.can &= ~(uint32_t)IST_CAN_PADDED;
-  strncpy(out->place, place, IST_MAX_PLACE - 1);
-  out->place[IST_MAX_PLACE - 1] = '\0';
 }
 
-ist_code ist__consumer_plan(const ist__cargo *cargo,
-                            const ist__consumer *consumer, ist_receipt *out,
-                            ist_error *err) {
-  ist_code code = ist__cargo_plan(cargo, &consumer->capability,
-                                  &consumer->options, false, false, out, err);
-  if (code != IST_OK) return code;
-  memcpy(out->source, cargo->place, IST_MAX_PLACE);
-  memcpy(out->target, consumer->place, IST_MAX_PLACE);
-  return IST_OK;
+ist_code ist__consumer_decide(const ist__cargo *cargo,
+                              const ist__consumer *consumer, ist__decision *out,
+                              ist_error *err) {
+  return ist__cargo_decide(cargo, &consumer->capability, &consumer->options,
+                           false, false, out, err);
+}
+
+const char *ist__consumer_place(const ist__consumer *consumer) {
+  if (!consumer->anyone) return "consumer";
+  int32_t code = (int32_t)consumer->capability.dl_device.device_type;
+  const char *name = ist_device_code_name(code);
+  return name != NULL ? name : "device";
 }
 
 static void release_tensor(void *self) {
@@ -76,7 +79,7 @@ static ist_code write_managed(const ist__export *what, managed_out out,
                            sizeof(DLManagedTensorVersioned));
 }
 
-static uint64_t flags_of(const ist_receipt *plan, const ist__view *view) {
+static uint64_t flags_of(const ist__decision *plan, const ist__view *view) {
   uint64_t flags = 0;
   if (plan->read_only) flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   if (plan->hops != 0) flags |= DLPACK_FLAG_BITMASK_IS_COPIED;
@@ -84,7 +87,7 @@ static uint64_t flags_of(const ist_receipt *plan, const ist__view *view) {
   return flags;
 }
 
-static ist_code export_view(ist__cargo *cargo, const ist_receipt *plan,
+static ist_code export_view(ist__cargo *cargo, const ist__decision *plan,
                             managed_out out, ist_error *err) {
   cargo->view.device = cargo->memory.dl_device;
   ist__export what = {
@@ -101,7 +104,7 @@ static ist_code export_view(ist__cargo *cargo, const ist_receipt *plan,
 
 static ist_code export_copy(const ist__cargo *cargo,
                             const ist__consumer *consumer,
-                            const ist_receipt *plan, managed_out out,
+                            const ist__decision *plan, managed_out out,
                             ist_error *err) {
   ist_context *context = ist__tensor_backend(cargo->tensor)->context;
   bool padded =
@@ -129,15 +132,20 @@ static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
   if (code != IST_OK) return code;
   ist__consumer consumer;
   ist__consumer_make(&cargo, options, out.legacy != NULL, &consumer);
-  ist_receipt plan;
-  code = ist__consumer_plan(&cargo, &consumer, &plan, err);
+  ist__decision plan;
+  code = ist__consumer_decide(&cargo, &consumer, &plan, err);
   if (code != IST_OK) return code;
-  if (plan.route == IST_ROUTE_REFUSE) return ist__refusal(&cargo, &plan, err);
+  const char *place = ist__consumer_place(&consumer);
+  if (plan.route == IST_ROUTE_REFUSE) {
+    return ist__refusal(&cargo, &plan, place, err);
+  }
   code = plan.route == IST_ROUTE_ALIAS
              ? export_view(&cargo, &plan, out, err)
              : export_copy(&cargo, &consumer, &plan, out, err);
   if (code == IST_OK && receipt != NULL) {
-    ist__struct_write(receipt, &plan, sizeof plan);
+    char from[IST_MAX_PLACE];
+    ist__cargo_place(&cargo, from);
+    ist__decision_receipt(&plan, from, place, receipt);
   }
   return code;
 }

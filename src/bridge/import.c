@@ -31,15 +31,6 @@ static void source_memory(const ist_device *host, DLDevice device,
   }
 }
 
-static void source_place(DLDevice device, char *out) {
-  const char *name = ist_device_code_name(device.device_type);
-  if (name == NULL) name = "device";
-  size_t length = strlen(name);
-  if (length >= IST_MAX_PLACE) length = IST_MAX_PLACE - 1;  // unreachable
-  memcpy(out, name, length);
-  out[length] = '\0';
-}
-
 static ist_code import(const ist_device *device, ist__managed managed,
                        const ist_options *options, ist_tensor **out,
                        ist_receipt *receipt, ist_error *err) {
@@ -52,7 +43,6 @@ static ist_code import(const ist_device *device, ist__managed managed,
   if (code != IST_OK) return code;
   ist_context *context = device->backend->context;
   source_memory(ist_context_host(context), cargo.view.device, &cargo.memory);
-  source_place(cargo.view.device, cargo.place);
   cargo.tensor = NULL;
   bool versioned = managed.versioned != NULL;
   cargo.release = versioned ? consume_versioned : consume_legacy;

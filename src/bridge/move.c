@@ -39,18 +39,24 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
   ist__cargo cargo;
   ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
   if (code != IST_OK) return code;
-  ist_receipt plan;
+  ist__decision plan;
   if (device != NULL) {
     ist__target target;
     code = ist__target_make(device, options, &target, err);
-    if (code == IST_OK) code = ist__crossing_plan(&cargo, &target, &plan, err);
-  } else {
-    ist__consumer consumer;
-    ist__consumer_make(&cargo, options, false, &consumer);
-    code = ist__consumer_plan(&cargo, &consumer, &plan, err);
+    if (code == IST_OK) {
+      code = ist__crossing_decide(&cargo, &target, &plan, err);
+    }
+    if (code == IST_OK) ist__crossing_receipt(&cargo, &target, &plan, out);
+    return code;
   }
-  if (code == IST_OK) ist__struct_write(out, &plan, sizeof plan);
-  return code;
+  ist__consumer consumer;
+  ist__consumer_make(&cargo, options, false, &consumer);
+  code = ist__consumer_decide(&cargo, &consumer, &plan, err);
+  if (code != IST_OK) return code;
+  char from[IST_MAX_PLACE];
+  ist__cargo_place(&cargo, from);
+  ist__decision_receipt(&plan, from, ist__consumer_place(&consumer), out);
+  return IST_OK;
 }
 
 // Do the bytes that two views reach have one in common?
@@ -131,16 +137,15 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
   uint32_t hops = 0;
   if (code == IST_OK) code = copy_into(&cargo, &to, &hops, err);
   if (code != IST_OK || receipt == NULL) return code;
-  ist_receipt made = {
-      .struct_size = sizeof made,
+  ist__decision made = {
       .route = hops == 1 ? IST_ROUTE_COPY : IST_ROUTE_STAGE,
       .hops = hops,
       .bytes_moved = hops * cargo.view.nbytes,
       .reason_count = 1,
       .reasons = {{IST__REASON_INTO, 0, 0}},
-      .target = "host",
   };
-  memcpy(made.source, cargo.place, IST_MAX_PLACE);
-  ist__struct_write(receipt, &made, sizeof made);
+  char from[IST_MAX_PLACE];
+  ist__cargo_place(&cargo, from);
+  ist__decision_receipt(&made, from, "host", receipt);
   return IST_OK;
 }

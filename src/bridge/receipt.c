@@ -2,9 +2,37 @@
 // receipt.c: receipts as words and as JSON.
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/structs.h"
 #include "base/text.h"
 #include "bridge/route.h"
+
+bool ist__decision_has(const ist__decision *decision, int32_t reason) {
+  for (uint32_t i = 0; i < decision->reason_count; i++) {
+    if (decision->reasons[i].id == reason) return true;
+  }
+  return false;
+}
+
+void ist__decision_receipt(const ist__decision *decision, const char *source,
+                           const char *target, ist_receipt *out) {
+  if (out == NULL) return;
+  ist_receipt receipt = {.struct_size = sizeof receipt,
+                         .route = decision->route,
+                         .code = decision->code,
+                         .bytes_moved = decision->bytes_moved,
+                         .hops = decision->hops,
+                         .reason_count = decision->reason_count,
+                         .read_only = decision->read_only};
+  memcpy(receipt.reasons, decision->reasons,
+         decision->reason_count * sizeof(ist_reason));
+  ist__text from = ist__text_make(receipt.source, sizeof receipt.source);
+  ist__text to = ist__text_make(receipt.target, sizeof receipt.target);
+  if (source != NULL) ist__text_add(&from, "%s", source);
+  if (target != NULL) ist__text_add(&to, "%s", target);
+  ist__struct_write(out, &receipt, sizeof receipt);
+}
 
 const char *ist_reason_name(int32_t id) {
   switch (id) {

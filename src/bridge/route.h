@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// route.h: the numbers of reason.def.
+// route.h: the decision itself, without the copies and checks that the public
+// ist_route_plan makes for callers of other versions; the numbers of
+// reason.def.
 
 #ifndef ISTHMUS_BRIDGE_ROUTE_H_
 #define ISTHMUS_BRIDGE_ROUTE_H_
@@ -11,5 +13,29 @@ enum {
 #include "bridge/reason.def"
 #undef IST_REASON
 };
+
+// What is decided; reasons beyond reason_count are not written.
+typedef struct ist__decision {
+  ist_route route;
+  ist_code code;
+  uint32_t hops;
+  uint32_t reason_count;
+  uint64_t bytes_moved;
+  bool read_only;
+  ist_reason reasons[IST_MAX_REASONS];
+} ist__decision;
+
+// Decides. Every field of the three is in range (asserted by none: the caller's
+// promise; ist_route_plan checks it).
+void ist__route_decide(const ist_offer *offer, const ist_capability *target,
+                       const ist_wish *wish, ist__decision *out);
+
+// True when a reason is among a decision's.
+bool ist__decision_has(const ist__decision *decision, int32_t reason);
+
+// Writes a decision into a caller's receipt (NULL allowed), with the names of
+// both places (NULL: none).
+void ist__decision_receipt(const ist__decision *decision, const char *source,
+                           const char *target, ist_receipt *out);
 
 #endif  // ISTHMUS_BRIDGE_ROUTE_H_

@@ -10,9 +10,9 @@
 // shape are equal (asserted), any strides on either side; target overlaps
 // neither itself nor source (seen to by the caller). Padding may differ: bits
 // of a packed sub-byte value go to the low bits of a padded byte, the rest is
-// zero, and back. Reads and writes no byte outside the two extents; of a packed
-// target that is dense, the bits after the last element become zero. Cannot
-// fail.
+// zero, and back; padded to padded the byte stays as it is. Reads and writes no
+// byte outside the two extents; of a packed target that is dense, the bits
+// after the last element become zero. Cannot fail.
 void ist__strided_copy(const ist__view *source, const ist__view *target);
 
 #endif  // ISTHMUS_TENSOR_STRIDED_COPY_H_

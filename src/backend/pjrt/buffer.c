@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// buffer.c: one PJRT_Buffer, call by call.
+
+#include "backend/pjrt/buffer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool ist__pjrt_type_is_safe(int minor, int32_t type) {
+  if (type < 1 || type == 23) return false;           // INVALID, TOKEN
+  if (type == 30 || type == 31) return minor >= 94;   // S1, U1
+  if (type == 32 || type == 33) return minor >= 114;  // F6
+  return type <= 29;
+}
+
+static ist_code check_shape(const ist__pjrt *pjrt, const ist__pjrt_shape *shape,
+                            ist_error *err) {
+  if (!ist__pjrt_type_is_safe(pjrt->minor, shape->type))
+    return ist_error_set(err, IST_ERR_TARGET_DTYPE,
+                         "%s: a buffer of PJRT element type %d cannot be made: "
+                         "the plugin (API 0.%d) does not know it; needs a "
+                         "newer plugin or another dtype",
+                         pjrt->name, (int)shape->type, pjrt->minor);
+  for (int32_t i = 0; i < shape->ndim; i++)
+    if (shape->dims[i] < 0)
+      return ist_error_set(err, IST_ERR_SHAPE,
+                           "%s: a buffer cannot be made: dimension %d is "
+                           "%" PRId64 "; needs 0 or more",
+                           pjrt->name, (int)i, shape->dims[i]);
+  return IST_OK;
+}
+
+static ist_code no_buffer(const ist__pjrt *pjrt, int slot, ist_error *err) {
+  return ist_error_set(err, IST_ERR_PLUGIN,
+                       "%s: %s gave no buffer and no error; needs a working "
+                       "plugin",
+                       pjrt->name, ist__pjrt_slot_name(slot));
+}
+
+ist_code ist__pjrt_view(const ist__pjrt_client *client,
+                        const ist__pjrt_memory *memory,
+                        const ist__pjrt_shape *shape, void *data,
+                        ist_pjrt_on_delete on_delete, void *arg,
+                        PJRT_Buffer **out, ist_error *err) {
+  *out = NULL;
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  ist_code code = check_shape(pjrt, shape, err);
+  if (code != IST_OK) return code;
+  PJRT_Buffer_MemoryLayout layout = {.struct_size =
+                                         PJRT_Buffer_MemoryLayout_SIZE};
+  layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
+  layout.tiled.struct_size = PJRT_Buffer_MemoryLayout_Tiled_SIZE;
+  layout.tiled.minor_to_major = shape->minor_to_major;
+  layout.tiled.minor_to_major_size = (size_t)shape->ndim;
+  IST_PJRT_ARGS(PJRT_Client_CreateViewOfDeviceBuffer_Args, view);
+  view.client = client->client;
+  view.device_buffer_ptr = data;
+  view.dims = shape->dims;
+  view.num_dims = (size_t)shape->ndim;
+  view.element_type = shape->type;
+  view.layout = shape->minor_to_major != NULL ? &layout : NULL;
+  view.device = memory->device;
+  view.memory = memory->is_default ? NULL : memory->memory;
+  view.on_delete_callback = on_delete;
+  view.on_delete_callback_arg = arg;
+  code = ist__pjrt_call(pjrt, IST_SLOT_Client_CreateViewOfDeviceBuffer, &view,
+                        err);
+  if (code != IST_OK) return code;
+  if (view.buffer == NULL)
+    return no_buffer(pjrt, IST_SLOT_Client_CreateViewOfDeviceBuffer, err);
+  *out = view.buffer;
+  return IST_OK;
+}
+
+ist_code ist__pjrt_from_host(const ist__pjrt_client *client,
+                             const ist__pjrt_memory *memory,
+                             const ist__pjrt_shape *shape, const void *data,
+                             PJRT_Buffer **out, ist_error *err) {
+  static const char nothing[64];
+  *out = NULL;
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  ist_code code = check_shape(pjrt, shape, err);
+  if (code != IST_OK) return code;
+  IST_PJRT_ARGS(PJRT_Client_BufferFromHostBuffer_Args, from);
+  from.client = client->client;
+  from.data = data != NULL ? data : nothing;  // an empty tensor's
+  from.type = shape->type;
+  from.dims = shape->dims;
+  from.num_dims = (size_t)shape->ndim;
+  from.host_buffer_semantics =
+      PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
+  from.device = memory->device;
+  from.memory = memory->is_default ? NULL : memory->memory;
+  // device_layout stays NULL: two of three plugins mistag data with one.
+  code = ist__pjrt_call(pjrt, IST_SLOT_Client_BufferFromHostBuffer, &from, err);
+  if (code != IST_OK) return code;
+  if (from.buffer == NULL)
+    code = no_buffer(pjrt, IST_SLOT_Client_BufferFromHostBuffer, err);
+  if (code == IST_OK)
+    code =
+        ist__pjrt_await(pjrt, from.done_with_host_buffer, IST_ERR_BUFFER, err);
+  else
+    ist__pjrt_await(pjrt, from.done_with_host_buffer, IST_ERR_BUFFER, NULL);
+  if (code == IST_OK)
+    *out = from.buffer;
+  else
+    ist__pjrt_destroy(pjrt, from.buffer);
+  return code;
+}
+
+ist_code ist__pjrt_to_host(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                           void *target, uint64_t size, ist_error *err) {
+  // Without a target a plugin tells the size; it trusts ours blindly else.
+  // host_layout stays NULL: one of three plugins ignores it.
+  IST_PJRT_ARGS(PJRT_Buffer_ToHostBuffer_Args, ask);
+  ask.src = buffer;
+  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ToHostBuffer, &ask, err);
+  if (code != IST_OK) return code;
+  if (ask.dst_size != size)
+    return ist_error_set(err, IST_ERR_PLUGIN,
+                         "%s: a buffer cannot be copied out: the plugin gives "
+                         "%zu bytes; needs %" PRIu64,
+                         pjrt->name, ask.dst_size, size);
+  if (size == 0) return IST_OK;
+  IST_PJRT_ARGS(PJRT_Buffer_ToHostBuffer_Args, copy);
+  copy.src = buffer;
+  copy.dst = target;
+  copy.dst_size = (size_t)size;
+  code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ToHostBuffer, &copy, err);
+  if (code != IST_OK) return code;
+  return ist__pjrt_await(pjrt, copy.event, IST_ERR_BUFFER, err);
+}
+
+static bool is_deleted(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {
+  IST_PJRT_ARGS(PJRT_Buffer_IsDeleted_Args, ask);
+  ask.buffer = buffer;
+  return ist__pjrt_call(pjrt, IST_SLOT_Buffer_IsDeleted, &ask, NULL) ==
+             IST_OK &&
+         ask.is_deleted;
+}
+
+ist_code ist__pjrt_ready(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                         ist_error *err) {
+  if (is_deleted(pjrt, buffer))
+    return ist_error_set(err, IST_ERR_DELETED,
+                         "%s: the buffer cannot be read: it was deleted or "
+                         "given away; needs one that lives",
+                         pjrt->name);
+  IST_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args, get);
+  get.buffer = buffer;
+  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ReadyEvent, &get, err);
+  if (code != IST_OK) return code;
+  return ist__pjrt_await(pjrt, get.event, IST_ERR_BUFFER, err);
+}
+
+ist_code ist__pjrt_address(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                           void **out, ist_error *err) {
+  *out = NULL;
+  IST_PJRT_ARGS(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args, get);
+  get.buffer = buffer;
+  ist_code code = ist__pjrt_call(
+      pjrt, IST_SLOT_Buffer_OpaqueDeviceMemoryDataPointer, &get, err);
+  if (code == IST_OK) *out = get.device_memory_ptr;
+  return code;
+}
+
+ist_code ist__pjrt_hold(ist__pjrt_client *client, PJRT_Buffer *buffer,
+                        ist_error *err) {
+  IST_PJRT_ARGS(PJRT_Buffer_IncreaseExternalReferenceCount_Args, take);
+  take.buffer = buffer;
+  pthread_mutex_lock(&client->reference_lock);
+  ist_code code = ist__pjrt_call(&client->plugin.pjrt,
+                                 IST_SLOT_Buffer_IncreaseExternalReferenceCount,
+                                 &take, err);
+  pthread_mutex_unlock(&client->reference_lock);
+  return code;
+}
+
+void ist__pjrt_unhold(ist__pjrt_client *client, PJRT_Buffer *buffer) {
+  IST_PJRT_ARGS(PJRT_Buffer_DecreaseExternalReferenceCount_Args, give);
+  give.buffer = buffer;
+  pthread_mutex_lock(&client->reference_lock);
+  ist__pjrt_end(&client->plugin.pjrt,
+                IST_SLOT_Buffer_DecreaseExternalReferenceCount, &give);
+  pthread_mutex_unlock(&client->reference_lock);
+}
+
+ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                         int32_t ndim, int64_t *minor_to_major,
+                         ist_error *err) {
+  // The nested struct_size of the answer is garbage on real plugins.
+  IST_PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, get);
+  get.buffer = buffer;
+  ist_code code =
+      ist__pjrt_call(pjrt, IST_SLOT_Buffer_GetMemoryLayout, &get, err);
+  if (code != IST_OK) return code;
+  const char *fault = NULL;
+  if (get.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled)
+    fault = "given by strides";
+  else if (get.layout.tiled.num_tiles != 0)
+    fault = "tiled";
+  else if (get.layout.tiled.minor_to_major_size != (size_t)ndim ||
+           (ndim > 0 && get.layout.tiled.minor_to_major == NULL))
+    fault = "of another rank";
+  uint64_t seen = 0;
+  for (int32_t i = 0; fault == NULL && i < ndim; i++) {
+    int64_t d = get.layout.tiled.minor_to_major[i];
+    if (d < 0 || d >= ndim || (seen >> d & 1) != 0)
+      fault = "no order of its dimensions";
+    else
+      seen |= UINT64_C(1) << d;
+    minor_to_major[i] = d;
+  }
+  if (fault == NULL) return IST_OK;
+  return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                       "%s: the buffer cannot be viewed: its layout is %s; "
+                       "needs a dense order of dimensions",
+                       pjrt->name, fault);
+}
+
+void ist__pjrt_destroy(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {
+  if (buffer == NULL) return;
+  IST_PJRT_ARGS(PJRT_Buffer_Destroy_Args, destroy);
+  destroy.buffer = buffer;
+  ist__pjrt_end(pjrt, IST_SLOT_Buffer_Destroy, &destroy);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// call.c: calls slots, and reads the errors that they return.
+
+#include "backend/pjrt/call.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+static const char *const slot_names[IST_SLOT_COUNT] = {
+#define SLOT(name, minor) "PJRT_" #name,
+#include "backend/pjrt/slots.def"
+#undef SLOT
+};
+
+static const int slot_minors[IST_SLOT_COUNT] = {
+#define SLOT(name, minor) minor,
+#include "backend/pjrt/slots.def"
+#undef SLOT
+};
+
+const char *ist__pjrt_slot_name(int slot) {
+  return slot_names[slot];
+}
+
+bool ist__pjrt_has(const ist__pjrt *pjrt, int slot) {
+  size_t end = offsetof(PJRT_Api, slot) +
+               ((size_t)slot + 1) * sizeof(pjrt->table->slot[0]);
+  return end <= pjrt->table->struct_size && pjrt->table->slot[slot] != NULL;
+}
+
+void ist__pjrt_string(const char *text, size_t length, char *out, size_t size) {
+  size_t n = 0;
+  if (text != NULL) n = length < size - 1 ? length : size - 1;
+  if (n > 0) memcpy(out, text, n);
+  out[n] = '\0';
+}
+
+// The two slots that return nothing are kept in the table as all the others.
+static void call_void(const ist__pjrt *pjrt, int slot, void *args) {
+  ist_pjrt_void_fn function;
+  ist_pjrt_fn stored = pjrt->table->slot[slot];
+  memcpy(&function, &stored, sizeof function);
+  function(args);
+}
+
+static void log_whole(const ist__pjrt *pjrt, const char *text, size_t length) {
+  if (pjrt->env->log == NULL || length == 0) return;
+  char *copy = ist__alloc(pjrt->env, length + 1, 1);
+  if (copy == NULL) {
+    ist__log(pjrt->env, IST_LOG_WARNING, "%s: %.*s", pjrt->name,
+             (int)(length < 900 ? length : 900), text);
+    return;
+  }
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  ist__log_text(pjrt->env, IST_LOG_WARNING, copy);
+  ist__free(pjrt->env, copy);
+}
+
+// Reads an error's code and first meaningful line, and destroys it.
+static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error, char *line,
+                          size_t size) {
+  int32_t native = PJRT_Error_Code_UNKNOWN;
+  ist__pjrt_string("no message", 10, line, size);
+  if (ist__pjrt_has(pjrt, IST_SLOT_Error_GetCode)) {
+    IST_PJRT_ARGS(PJRT_Error_GetCode_Args, get);
+    get.error = error;
+    get.code = native;
+    // An error of the error would have no end: it is let go of unread.
+    PJRT_Error *second = pjrt->table->slot[IST_SLOT_Error_GetCode](&get);
+    if (second == NULL) native = get.code;
+  }
+  if (ist__pjrt_has(pjrt, IST_SLOT_Error_Message)) {
+    // It has no result: a plugin that refuses leaves what was preset.
+    IST_PJRT_ARGS(PJRT_Error_Message_Args, get);
+    get.error = error;
+    call_void(pjrt, IST_SLOT_Error_Message, &get);
+    if (get.message != NULL && get.message_size > 0) {
+      ist__text_first_line(get.message, get.message_size, line, size);
+      log_whole(pjrt, get.message, get.message_size);
+    }
+  }
+  if (ist__pjrt_has(pjrt, IST_SLOT_Error_Destroy)) {
+    IST_PJRT_ARGS(PJRT_Error_Destroy_Args, destroy);
+    destroy.error = error;
+    call_void(pjrt, IST_SLOT_Error_Destroy, &destroy);
+  }
+  return native;
+}
+
+static ist_code no_slot(const ist__pjrt *pjrt, int slot, ist_error *err) {
+  return ist_error_set(err, IST_ERR_PLUGIN_SLOT,
+                       "%s: %s cannot be called: the plugin (API 0.%d) has no "
+                       "such slot; needs a plugin that has it (API 0.%d or "
+                       "later)",
+                       pjrt->name, slot_names[slot], pjrt->minor,
+                       slot_minors[slot]);
+}
+
+ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
+                           ist_code code, ist_error *err) {
+  if (!ist__pjrt_has(pjrt, slot)) return no_slot(pjrt, slot, err);
+  if (ist__call_fails(pjrt->env, slot_names[slot]))
+    return ist_error_set(err, IST_ERR_INTERNAL,
+                         "%s: %s failed: a test made it fail", pjrt->name,
+                         slot_names[slot]);
+  PJRT_Error *error = pjrt->table->slot[slot](args);
+  if (error == NULL) return IST_OK;
+  char line[320];
+  int32_t native = read_error(pjrt, error, line, sizeof line);
+  if (native == PJRT_Error_Code_UNIMPLEMENTED)
+    return ist__error_native(err, IST_ERR_PLUGIN_SLOT, native,
+                             "%s: %s cannot be used: the plugin does not "
+                             "implement it: %s",
+                             pjrt->name, slot_names[slot], line);
+  return ist__error_native(err, code, native, "%s: %s failed: %s (code %d)",
+                           pjrt->name, slot_names[slot], line, (int)native);
+}
+
+ist_code ist__pjrt_call(const ist__pjrt *pjrt, int slot, void *args,
+                        ist_error *err) {
+  return ist__pjrt_call_as(pjrt, slot, args, IST_ERR_PLUGIN, err);
+}
+
+void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args) {
+  if (!ist__pjrt_has(pjrt, slot)) {
+    ist__log(pjrt->env, IST_LOG_WARNING, "%s: %s is missing; memory is lost",
+             pjrt->name, slot_names[slot]);
+    return;
+  }
+  PJRT_Error *error = pjrt->table->slot[slot](args);
+  if (error == NULL) return;
+  char line[320];
+  read_error(pjrt, error, line, sizeof line);
+  ist__log(pjrt->env, IST_LOG_WARNING, "%s: %s failed: %s", pjrt->name,
+           slot_names[slot], line);
+}
+
+ist_code ist__pjrt_await(const ist__pjrt *pjrt, PJRT_Event *event,
+                         ist_code code, ist_error *err) {
+  if (event == NULL) return IST_OK;
+  IST_PJRT_ARGS(PJRT_Event_Await_Args, await);
+  await.event = event;
+  // Await returns the event's own error, so Event_Error, which aborts when it
+  // is asked too early, is never called.
+  ist_code result =
+      ist__pjrt_call_as(pjrt, IST_SLOT_Event_Await, &await, code, err);
+  IST_PJRT_ARGS(PJRT_Event_Destroy_Args, destroy);
+  destroy.event = event;
+  ist__pjrt_end(pjrt, IST_SLOT_Event_Destroy, &destroy);
+  return result;
+}

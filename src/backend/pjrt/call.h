@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// call.h: the one place that calls a slot of a PJRT plugin. Everything else
+// here goes through it: it checks that the slot exists, lets a test make the
+// call fail, and turns the plugin's error into ours.
+
+#ifndef ISTHMUS_BACKEND_PJRT_CALL_H_
+#define ISTHMUS_BACKEND_PJRT_CALL_H_
+
+#include "backend/pjrt/abi.h"
+#include "base/env.h"
+#include "base/error.h"
+
+// A plugin's table, with what a message about it needs.
+typedef struct ist__pjrt {
+  const PJRT_Api *table;
+  const ist__env *env;
+  int minor;
+  char name[64];  // "pjrt:cpu"; before a client exists "pjrt:FILE.so"
+} ist__pjrt;
+
+// "PJRT_Buffer_Delete"; index is one of enum ist_pjrt_slot.
+const char *ist__pjrt_slot_name(int slot);
+
+// True when the slot lies inside the table and is not NULL.
+bool ist__pjrt_has(const ist__pjrt *pjrt, int slot);
+
+// Calls a slot with its argument struct. On failure args may hold anything
+// that the plugin wrote: look at no output.
+// Fails: PLUGIN_SLOT (not there, or answers that it is not implemented),
+// PLUGIN (the plugin's own error, its code in native), INTERNAL (a test).
+ist_code ist__pjrt_call(const ist__pjrt *pjrt, int slot, void *args,
+                        ist_error *err);
+
+// The same with another code in place of PLUGIN.
+ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
+                           ist_code code, ist_error *err);
+
+// Calls a slot that ends something (Destroy, Delete, Decrease). It is never
+// made to fail by a test; what the plugin answers is logged only.
+void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args);
+
+// The reading ends of the ABI's (pointer, size) strings: copies at most
+// size - 1 bytes, the rest is cut; NULL gives "".
+void ist__pjrt_string(const char *text, size_t length, char *out, size_t size);
+
+// An event that a slot gave, or NULL: waits for it, reads its error and
+// destroys it. code is that of an error of the event.
+ist_code ist__pjrt_await(const ist__pjrt *pjrt, PJRT_Event *event,
+                         ist_code code, ist_error *err);
+
+#endif  // ISTHMUS_BACKEND_PJRT_CALL_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// client.h: a client of a plugin with its devices and memories, as isthmus
+// keeps them while the backend is open. What a memory can do is filled in by
+// probe.h.
+
+#ifndef ISTHMUS_BACKEND_PJRT_CLIENT_H_
+#define ISTHMUS_BACKEND_PJRT_CLIENT_H_
+
+#include <pthread.h>
+
+#include "backend/pjrt/plugin.h"
+#include "base/refcount.h"
+
+typedef struct ist__pjrt_memory {
+  PJRT_Device *device;
+  PJRT_Memory *memory;  // NULL: the device's default, where none is told
+  bool is_default;
+  char kind[48];
+  // ToHostBuffer of a permuted buffer answers in the order of the device.
+  bool physical_order;
+  ist_capability *capability;  // in the device's infos
+} ist__pjrt_memory;
+
+typedef struct ist__pjrt_device {
+  PJRT_Device *device;
+  char name[96];
+  char kind[48];
+  size_t memory_count;
+  ist__pjrt_memory *memories;
+  ist_memory_info *infos;
+} ist__pjrt_device;
+
+typedef struct ist__pjrt_client {
+  ist__plugin plugin;
+  PJRT_Client *client;
+  ist_context *context;  // retained: views may outlive the backend
+  const ist__env *env;
+  // One for the open backend and one for each view that the plugin has not
+  // given back yet, which may be after the client was destroyed.
+  ist__refcount holders;
+  // Plugins crash when two threads count external references at once.
+  pthread_mutex_t reference_lock;
+  char version[160];
+  size_t device_count;
+  ist__pjrt_device *devices;
+  ist_device_facts *facts;
+} ist__pjrt_client;
+
+// Loads a plugin, makes a client and lists its devices and memories; nothing
+// is probed yet. Retains context. Gives *out, with one holder.
+// Fails: as ist__plugin_load and ist__plugin_client; NO_DEVICE,
+// NO_ALLOCATION.
+ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
+                               const ist_backend_options *options,
+                               ist__pjrt_client **out, ist_error *err);
+
+// Destroys the plugin's client; the caller still holds the struct.
+void ist__pjrt_client_shut(ist__pjrt_client *client);
+
+// Drops one holder; the last frees the struct and releases the context.
+void ist__pjrt_client_drop(ist__pjrt_client *client);
+
+#endif  // ISTHMUS_BACKEND_PJRT_CLIENT_H_

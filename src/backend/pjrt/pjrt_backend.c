@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// pjrt_backend.c: a PJRT client as a backend.
+
+#include "backend/pjrt/pjrt_backend.h"
+
+#include <isthmus/backend.h>
+
+#include "backend/pjrt/pjrt_tensor.h"
+#include "backend/pjrt/probe.h"
+#include "backend/pjrt/program.h"
+
+static void pjrt_close(void *self) {
+  ist__pjrt_client_shut(self);
+  ist__pjrt_client_drop(self);
+}
+
+static ist_code pjrt_describe(void *self, ist_backend_facts *out,
+                              ist_error *err) {
+  (void)err;
+  const ist__pjrt_client *client = self;
+  out->name = client->plugin.pjrt.name;
+  out->platform = client->plugin.pjrt.name + sizeof "pjrt:" - 1;
+  out->version = client->version;
+  out->devices = client->facts;
+  out->device_count = client->device_count;
+  return IST_OK;
+}
+
+static const ist_backend_ops pjrt_ops = {
+    .struct_size = sizeof(ist_backend_ops),
+    .abi = IST_BACKEND_ABI,
+    .name = "pjrt",
+    .close = pjrt_close,
+    .describe = pjrt_describe,
+    .release = ist__pjrt_release,
+    .copy_out = ist__pjrt_copy_out,
+    .copy_in = ist__pjrt_copy_in,
+    .lend = ist__pjrt_lend,
+    .reclaim = ist__pjrt_reclaim,
+    .adopt = ist__pjrt_adopt,
+    // copy_peer: NULL. CopyToMemory gives wrong values for permuted buffers on
+    // one plugin of three; copies go through the host.
+    .wait = ist__pjrt_wait,
+    .inspect = ist__pjrt_inspect,
+    .compile = ist__pjrt_compile,
+    .release_program = ist__pjrt_release_program,
+    .describe_program = ist__pjrt_describe_program,
+    .describe_input = ist__pjrt_describe_input,
+    .describe_output = ist__pjrt_describe_output,
+    .execute = ist__pjrt_execute,
+};
+
+// The slots without which a program cannot be run, or not safely.
+static bool runs_programs(const ist__pjrt *pjrt) {
+  static const int needed[] = {
+      IST_SLOT_Client_Compile,
+      IST_SLOT_LoadedExecutable_GetExecutable,
+      IST_SLOT_LoadedExecutable_Execute,
+      IST_SLOT_Executable_NumOutputs,
+      IST_SLOT_Executable_OptimizedProgram,
+  };
+  for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+    if (!ist__pjrt_has(pjrt, needed[i])) return false;
+  return true;
+}
+
+ist_code ist__pjrt_open(ist_context *context,
+                        const ist_backend_options *options, ist_backend **out,
+                        ist_error *err) {
+  *out = NULL;
+  ist__pjrt_client *client = NULL;
+  ist_code code =
+      ist__pjrt_client_open(context, &context->env, options, &client, err);
+  if (code != IST_OK) return code;
+  ist_backend_ops ops = pjrt_ops;
+  if (!runs_programs(&client->plugin.pjrt)) ops.compile = NULL;
+  code = ist__pjrt_probe(client, err);
+  if (code == IST_OK)
+    code = ist_backend_create(context, &ops, client, out, err);
+  if (code != IST_OK) pjrt_close(client);
+  return code;
+}

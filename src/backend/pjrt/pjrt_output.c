@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// pjrt_output.c: a buffer that a program made becomes a buffer of the backend:
+// what the plugin tells of it is read, checked and kept.
+
+#include <string.h>
+
+#include "backend/pjrt/buffer.h"
+#include "backend/pjrt/pjrt_tensor.h"
+#include "base/alloc.h"
+
+static ist_code read_dtype(const ist__pjrt *pjrt,
+                           const ist__pjrt_memory *memory, PJRT_Buffer *buffer,
+                           const ist__dtype **out, ist_error *err) {
+  IST_PJRT_ARGS(PJRT_Buffer_ElementType_Args, get);
+  get.buffer = buffer;
+  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ElementType, &get, err);
+  if (code != IST_OK) return code;
+  for (int32_t n = 0; n < ist__dtype_count(); n++) {
+    const ist__dtype *dtype = ist__dtype_at(n);
+    if (dtype->pjrt != 0 && dtype->pjrt == get.type &&
+        (memory->capability->dtypes >> n & 1) != 0) {
+      *out = dtype;
+      return IST_OK;
+    }
+  }
+  return ist_error_set(err, IST_ERR_TARGET_DTYPE,
+                       "%s: an output cannot be a tensor: its PJRT element "
+                       "type is %d; needs one that DLPack has",
+                       pjrt->name, (int)get.type);
+}
+
+// A dimension that is only known at run time: its padded extent is a lie.
+static ist_code refuse_dynamic(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                               ist_error *err) {
+  IST_PJRT_ARGS(PJRT_Buffer_DynamicDimensionIndices_Args, get);
+  get.buffer = buffer;
+  ist_code code =
+      ist__pjrt_call(pjrt, IST_SLOT_Buffer_DynamicDimensionIndices, &get, err);
+  // A plugin that has no such slot has no such buffers.
+  if (code == IST_ERR_PLUGIN_SLOT) return IST_OK;
+  if (code == IST_OK && get.num_dynamic_dims != 0)
+    return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
+                         "%s: an output cannot be a tensor: %zu of its "
+                         "dimensions are dynamic; needs a static shape",
+                         pjrt->name, get.num_dynamic_dims);
+  return code;
+}
+
+static ist_code read_dims(ist__pjrt_client *client, PJRT_Buffer *buffer,
+                          ist__pjrt_tensor **out, ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  IST_PJRT_ARGS(PJRT_Buffer_Dimensions_Args, get);
+  get.buffer = buffer;
+  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_Dimensions, &get, err);
+  if (code != IST_OK) return code;
+  if (get.num_dims > IST_MAX_NDIM || (get.num_dims > 0 && get.dims == NULL))
+    return ist_error_set(err, IST_ERR_PLUGIN,
+                         "%s: an output cannot be a tensor: it has %zu "
+                         "dimensions; needs at most %d",
+                         pjrt->name, get.num_dims, IST_MAX_NDIM);
+  ist__pjrt_tensor *tensor =
+      ist__pjrt_tensor_make(client, (int32_t)get.num_dims, err);
+  if (tensor == NULL) return IST_ERR_NO_ALLOCATION;
+  bool valid = true;
+  for (size_t i = 0; i < get.num_dims; i++) {
+    ist__pjrt_tensor_dims(tensor)[i] = get.dims[i];
+    valid = valid && get.dims[i] >= 0;
+  }
+  if (valid && ist__pjrt_tensor_count(tensor)) {
+    *out = tensor;
+    return IST_OK;
+  }
+  ist__free(client->env, tensor);
+  return ist_error_set(err, IST_ERR_PLUGIN,
+                       "%s: an output cannot be a tensor: the plugin tells a "
+                       "size that cannot be; needs a working plugin",
+                       pjrt->name);
+}
+
+static ist_code read_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                           ist__pjrt_tensor *tensor, ist_error *err) {
+  const int64_t *dims = ist__pjrt_tensor_dims(tensor);
+  int64_t *order = ist__pjrt_tensor_order(tensor);
+  ist_code code = ist__pjrt_order(pjrt, buffer, tensor->ndim, order, err);
+  if (code != IST_OK) return code;
+  tensor->order_known = true;
+  tensor->permuted = !ist__pjrt_is_row_major(tensor->ndim, dims, order);
+  if (tensor->permuted &&
+      (tensor->dtype->bits < 8 ||
+       (tensor->memory->capability->layouts & IST_LAYOUT_PERMUTED) == 0))
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: an output cannot be a tensor: it is permuted, "
+                         "which this memory cannot be trusted with; needs "
+                         "row-major order",
+                         pjrt->name);
+  return IST_OK;
+}
+
+ist_code ist__pjrt_tensor_of(ist__pjrt_client *client,
+                             const ist__pjrt_memory *memory,
+                             PJRT_Buffer *buffer, ist__pjrt_tensor **out,
+                             ist_error *err) {
+  *out = NULL;
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  const ist__dtype *dtype = NULL;
+  ist__pjrt_tensor *tensor = NULL;
+  ist_code code = read_dtype(pjrt, memory, buffer, &dtype, err);
+  if (code == IST_OK) code = refuse_dynamic(pjrt, buffer, err);
+  if (code == IST_OK) code = read_dims(client, buffer, &tensor, err);
+  if (code != IST_OK) return code;
+  tensor->memory = memory;
+  tensor->dtype = dtype;
+  code = read_order(pjrt, buffer, tensor, err);
+  if (code != IST_OK) {
+    ist__free(client->env, tensor);
+    return code;
+  }
+  tensor->buffer = buffer;
+  *out = tensor;
+  return IST_OK;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// pjrt_tensor.c: buffers of a PJRT client as a backend's buffers.
+
+#include "backend/pjrt/pjrt_tensor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend/pjrt/buffer.h"
+#include "base/alloc.h"
+#include "base/checked.h"
+#include "tensor/layout.h"
+#include "tensor/strided_copy.h"
+
+// ---- making the struct
+
+ist__pjrt_tensor *ist__pjrt_tensor_make(const ist__pjrt_client *client,
+                                        int32_t ndim, ist_error *err) {
+  size_t size = sizeof(ist__pjrt_tensor) + 2 * (size_t)ndim * sizeof(int64_t);
+  ist__pjrt_tensor *tensor = ist__alloc_zero(client->env, size);
+  if (tensor == NULL) {
+    ist__error_memory(err, "a buffer's description", size);
+    return NULL;
+  }
+  tensor->ndim = ndim;
+  return tensor;
+}
+
+bool ist__pjrt_is_row_major(int32_t ndim, const int64_t *dims,
+                            const int64_t *order) {
+  int64_t strides[IST_MAX_NDIM];
+  return ist__layout_from_minor_to_major(ndim, dims, order, strides) &&
+         ist__layout_of(ndim, dims, strides) == IST_LAYOUT_ROW_MAJOR;
+}
+
+bool ist__pjrt_tensor_count(ist__pjrt_tensor *tensor) {
+  uint64_t count = 1;
+  for (int32_t i = 0; i < tensor->ndim; i++)
+    if (!ist__mul_u64(count, (uint64_t)ist__pjrt_tensor_dims(tensor)[i],
+                      &count))
+      return false;
+  // Also as bytes and as the signed numbers that strides are.
+  if (count > INT64_MAX / 16) return false;
+  tensor->count = count;
+  return true;
+}
+
+static ist__pjrt_shape shape_of(ist__pjrt_tensor *tensor) {
+  return (ist__pjrt_shape){
+      .type = tensor->dtype->pjrt,
+      .ndim = tensor->ndim,
+      .dims = ist__pjrt_tensor_dims(tensor),
+      .minor_to_major =
+          tensor->permuted ? ist__pjrt_tensor_order(tensor) : NULL};
+}
+
+// The dtype of a placement, when its memory carries it as it lies.
+static ist_code placed_dtype(const ist__pjrt_client *client,
+                             const ist_placement *source,
+                             const ist__pjrt_memory *memory,
+                             const ist__dtype **out, ist_error *err) {
+  const char *name = client->plugin.pjrt.name;
+  const ist__dtype *dtype = ist__dtype_find(source->view->dtype);
+  if (dtype == NULL || source->view->dtype.lanes != 1 ||
+      (memory->capability->dtypes >> dtype->number & 1) == 0)
+    return ist_error_set(err, IST_ERR_TARGET_DTYPE,
+                         "%s: a tensor of %s cannot be placed in memory %s: "
+                         "the plugin does not carry that dtype; needs another "
+                         "dtype",
+                         name, dtype != NULL ? dtype->name : "that dtype",
+                         memory->kind);
+  if (source->padded && dtype->bits < 8)
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: a tensor of %s cannot be placed: its elements "
+                         "take a byte each; needs packed ones",
+                         name, dtype->name);
+  *out = dtype;
+  return IST_OK;
+}
+
+// Fills in extents and order; packed elements come in row-major only.
+static ist_code placed_order(const ist__pjrt_client *client,
+                             const DLTensor *view, ist__pjrt_tensor *tensor,
+                             ist_error *err) {
+  const char *name = client->plugin.pjrt.name;
+  int64_t *order = ist__pjrt_tensor_order(tensor);
+  if (view->ndim > 0)
+    memcpy(ist__pjrt_tensor_dims(tensor), view->shape,
+           (size_t)view->ndim * sizeof(int64_t));
+  if (!ist__pjrt_tensor_count(tensor))
+    return ist_error_set(err, IST_ERR_OVERFLOW,
+                         "%s: a tensor cannot be placed: its size overflows; "
+                         "needs a size that fits in memory",
+                         name);
+  if (!ist__layout_minor_to_major(view->ndim, view->shape, view->strides,
+                                  order))
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: a tensor cannot be viewed: its elements are not "
+                         "dense; needs a dense order of dimensions",
+                         name);
+  tensor->permuted = !ist__pjrt_is_row_major(view->ndim, view->shape, order);
+  if (tensor->permuted && tensor->dtype->bits < 8)
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: a permuted tensor of %s cannot be viewed: its "
+                         "elements are packed; needs row-major order",
+                         name, tensor->dtype->name);
+  return IST_OK;
+}
+
+// The description of a placement, whose numbers were checked by the caller.
+static ist_code describe(const ist__pjrt_client *client,
+                         const ist_placement *source, ist__pjrt_tensor **out,
+                         ist_error *err) {
+  *out = NULL;
+  const ist__pjrt_device *device = &client->devices[source->device];
+  const ist__pjrt_memory *memory = &device->memories[source->memory];
+  const ist__dtype *dtype = NULL;
+  ist_code code = placed_dtype(client, source, memory, &dtype, err);
+  if (code != IST_OK) return code;
+  ist__pjrt_tensor *tensor =
+      ist__pjrt_tensor_make(client, source->view->ndim, err);
+  if (tensor == NULL) return IST_ERR_NO_ALLOCATION;
+  tensor->memory = memory;
+  tensor->dtype = dtype;
+  code = placed_order(client, source->view, tensor, err);
+  if (code == IST_OK)
+    *out = tensor;
+  else
+    ist__free(client->env, tensor);
+  return code;
+}
+
+static char *placed_bytes(const ist_placement *source) {
+  const DLTensor *view = source->view;
+  return view->data == NULL ? NULL : (char *)view->data + view->byte_offset;
+}
+
+// ---- views
+
+// What must happen once when a plugin gives foreign memory back. The plugin
+// may do so on a thread of its own, after the backend was closed, and
+// (should it call back while it fails) before the view is ours.
+typedef struct adoption {
+  ist__pjrt_client *client;
+  ist_release_fn release;
+  void *release_self;
+  atomic_uint state;
+} adoption;
+
+enum {
+  ADOPTION_IS_OURS = 1,
+  ADOPTION_IS_OVER = 2
+};
+
+static void adoption_end(adoption *a) {
+  ist__pjrt_client *client = a->client;
+  ist_release_fn release = a->release;
+  void *release_self = a->release_self;
+  ist__free(client->env, a);
+  if (release != NULL) release(release_self);
+  ist__pjrt_client_drop(client);
+}
+
+static void memory_is_given_back(void *data, void *arg) {
+  (void)data;
+  adoption *a = arg;
+  if (atomic_fetch_or(&a->state, ADOPTION_IS_OVER) == ADOPTION_IS_OURS)
+    adoption_end(a);
+}
+
+ist_code ist__pjrt_adopt(void *self, const ist_placement *source, void **out,
+                         ist_error *err) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = NULL;
+  ist_code code = describe(client, source, &tensor, err);
+  if (code != IST_OK) return code;
+  adoption *a = ist__alloc_zero(client->env, sizeof *a);
+  if (a == NULL) {
+    ist__free(client->env, tensor);
+    return ist__error_memory(err, "a view", sizeof *a);
+  }
+  a->client = client;
+  a->release = source->release;
+  a->release_self = source->release_self;
+  atomic_init(&a->state, 0);
+  ist__pjrt_shape shape = shape_of(tensor);
+  code = ist__pjrt_view(client, tensor->memory, &shape, placed_bytes(source),
+                        memory_is_given_back, a, &tensor->buffer, err);
+  if (code != IST_OK) {
+    ist__free(client->env, a);
+    ist__free(client->env, tensor);
+    return code;
+  }
+  ist__refcount_take(&client->holders);
+  tensor->order_known = true;
+  *out = tensor;
+  if (atomic_fetch_or(&a->state, ADOPTION_IS_OURS) == ADOPTION_IS_OVER)
+    adoption_end(a);
+  return IST_OK;
+}
+
+void ist__pjrt_release(void *self, void *buffer) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = buffer;
+  ist__pjrt_destroy(&client->plugin.pjrt, tensor->buffer);
+  ist__free(client->env, tensor);
+}
+
+// ---- copies
+
+// Describes dense host elements of a tensor's shape, in an order.
+static void host_view(const ist__pjrt_tensor *tensor, void *data, bool padded,
+                      const int64_t *order, ist__view *out) {
+  memset(out, 0, sizeof *out);
+  bool small = tensor->dtype->bits < 8;
+  out->data = data;
+  out->device = (DLDevice){kDLCPU, 0};
+  out->dtype = (DLDataType){tensor->dtype->code, tensor->dtype->bits, 1};
+  out->dtype_number = tensor->dtype->number;
+  out->ndim = tensor->ndim;
+  out->padded = padded && small;
+  out->count = tensor->count;
+  out->nbytes = (tensor->count * tensor->dtype->bits + 7) / 8;
+  out->highest = out->padded ? tensor->count : out->nbytes;
+  const int64_t *dims = tensor->numbers;
+  if (tensor->ndim > 0)
+    memcpy(out->shape, dims, (size_t)tensor->ndim * sizeof(int64_t));
+  // Both were checked when the tensor was made.
+  if (order != NULL)
+    ist__layout_from_minor_to_major(tensor->ndim, dims, order, out->strides);
+  else
+    ist__layout_row_major(tensor->ndim, dims, out->strides);
+  out->layout = ist__layout_of(tensor->ndim, out->shape, out->strides);
+}
+
+// The size that plugins read and write on the host: no element under a byte.
+static uint64_t host_bytes(const ist__pjrt_tensor *tensor) {
+  uint64_t item = tensor->dtype->bits < 8 ? 1 : tensor->dtype->bits / 8u;
+  return tensor->count * item;
+}
+
+static void *staging(const ist__pjrt_client *client,
+                     const ist__pjrt_tensor *tensor, ist_error *err) {
+  uint64_t size = host_bytes(tensor);
+  void *memory = ist__alloc(client->env, (size_t)size, 64);
+  if (memory == NULL) ist__error_memory(err, "a copy between", size);
+  return memory;
+}
+
+ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
+                           ist_error *err) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = NULL;
+  void *unpacked = NULL;
+  ist_code code = describe(client, source, &tensor, err);
+  if (code != IST_OK) return code;
+  const void *data = placed_bytes(source);
+  if (tensor->permuted) {
+    code = ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: a tensor cannot be copied in: it is permuted; "
+                         "needs row-major order",
+                         client->plugin.pjrt.name);
+    goto done;
+  }
+  if (tensor->dtype->bits < 8 && tensor->count > 0) {
+    unpacked = staging(client, tensor, err);
+    if (unpacked == NULL) {
+      code = IST_ERR_NO_ALLOCATION;
+      goto done;
+    }
+    ist__view from, to;
+    host_view(tensor, placed_bytes(source), false, NULL, &from);
+    host_view(tensor, unpacked, true, NULL, &to);
+    ist__strided_copy(&from, &to);
+    data = unpacked;
+  }
+  ist__pjrt_shape shape = shape_of(tensor);
+  code = ist__pjrt_from_host(client, tensor->memory, &shape, data,
+                             &tensor->buffer, err);
+  if (code == IST_OK) *out = tensor;
+done:
+  ist__free(client->env, unpacked);
+  if (code != IST_OK) ist__free(client->env, tensor);
+  return code;
+}
+
+ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
+                            uint64_t nbytes, ist_error *err) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = buffer;
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  uint64_t payload = (tensor->count * tensor->dtype->bits + 7) / 8;
+  if (nbytes != payload)
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "%s: a buffer cannot be copied out: room of %" PRIu64
+                         " bytes; needs %" PRIu64,
+                         pjrt->name, nbytes, payload);
+  ist_code code = ist__pjrt_ready(pjrt, tensor->buffer, err);
+  if (code != IST_OK || nbytes == 0) return code;
+  bool reorder = tensor->permuted && tensor->memory->physical_order;
+  if (!reorder && tensor->dtype->bits >= 8)
+    return ist__pjrt_to_host(pjrt, tensor->buffer, target, nbytes, err);
+  void *between = staging(client, tensor, err);
+  if (between == NULL) return IST_ERR_NO_ALLOCATION;
+  code =
+      ist__pjrt_to_host(pjrt, tensor->buffer, between, host_bytes(tensor), err);
+  if (code == IST_OK) {
+    ist__view from, to;
+    const int64_t *order = reorder ? ist__pjrt_tensor_order(tensor) : NULL;
+    host_view(tensor, between, true, order, &from);
+    host_view(tensor, target, false, NULL, &to);
+    ist__strided_copy(&from, &to);
+  }
+  ist__free(client->env, between);
+  return code;
+}
+
+// ---- lending, waiting, looking
+
+ist_code ist__pjrt_wait(void *self, void *buffer, ist_error *err) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = buffer;
+  return ist__pjrt_ready(&client->plugin.pjrt, tensor->buffer, err);
+}
+
+// The layout of a buffer that was copied in is the plugin's own choice: it is
+// asked once, before the first loan. Only row-major was asked for.
+static ist_code check_order(const ist__pjrt *pjrt, ist__pjrt_tensor *tensor,
+                            ist_error *err) {
+  int64_t order[IST_MAX_NDIM] = {0};
+  if (tensor->order_known) return IST_OK;
+  ist_code code =
+      ist__pjrt_order(pjrt, tensor->buffer, tensor->ndim, order, err);
+  if (code != IST_OK) return code;
+  if (!ist__pjrt_is_row_major(tensor->ndim, ist__pjrt_tensor_dims(tensor),
+                              order))
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: the buffer cannot be viewed: the plugin keeps "
+                         "it in another order; needs row-major order",
+                         pjrt->name);
+  return IST_OK;
+}
+
+ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
+                        ist_error *err) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = buffer;
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  // The pointer is told for buffers that are not ready or hold an error too.
+  ist_code code = ist__pjrt_ready(pjrt, tensor->buffer, err);
+  if (code == IST_OK) code = check_order(pjrt, tensor, err);
+  if (code == IST_OK) code = ist__pjrt_hold(client, tensor->buffer, err);
+  if (code != IST_OK) return code;
+  void *address = NULL;
+  code = ist__pjrt_address(pjrt, tensor->buffer, &address, err);
+  if (code == IST_OK && address == NULL && tensor->count > 0)
+    code = ist_error_set(err, IST_ERR_NOT_ADDRESSABLE,
+                         "%s: the buffer cannot be viewed: the plugin tells "
+                         "no address; needs one",
+                         pjrt->name);
+  if (code != IST_OK) {
+    ist__pjrt_unhold(client, tensor->buffer);
+    return code;
+  }
+  out->data = address;
+  return IST_OK;
+}
+
+void ist__pjrt_reclaim(void *self, void *buffer) {
+  ist__pjrt_tensor *tensor = buffer;
+  ist__pjrt_unhold(self, tensor->buffer);
+}
+
+ist_code ist__pjrt_inspect(void *self, void *buffer, ist_spec *out,
+                           ist_error *err) {
+  (void)self;
+  (void)err;
+  ist__pjrt_tensor *tensor = buffer;
+  const int64_t *dims = ist__pjrt_tensor_dims(tensor);
+  out->dtype = (DLDataType){tensor->dtype->code, tensor->dtype->bits, 1};
+  out->ndim = tensor->ndim;
+  if (tensor->ndim > 0)
+    memcpy(out->shape, dims, (size_t)tensor->ndim * sizeof(int64_t));
+  ist__layout_from_minor_to_major(tensor->ndim, dims,
+                                  ist__pjrt_tensor_order(tensor), out->strides);
+  return IST_OK;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugin.c: opens a plugin's file, says exactly why where that is not
+// possible, and makes clients.
+
+#define _XOPEN_SOURCE 700
+#include "backend/pjrt/plugin.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+// ---- loading
+
+// ELF: bytes 18 and 19 of a file name the machine it is for.
+static const char *machine_name(unsigned machine) {
+  switch (machine) {
+    case 3:
+      return "i386";
+    case 40:
+      return "arm";
+    case 62:
+      return "x86-64";
+    case 183:
+      return "aarch64";
+    case 243:
+      return "riscv64";
+    default:
+      return "another machine";
+  }
+}
+
+static unsigned own_machine(void) {
+#if defined(__x86_64__)
+  return 62;
+#elif defined(__aarch64__)
+  return 183;
+#elif defined(__riscv)
+  return 243;
+#else
+  return 0;
+#endif
+}
+
+// Says why the loader refused a file, from its first bytes where they tell
+// more than the loader does.
+static ist_code explain_refusal(const char *path, const char *loader,
+                                ist_error *err) {
+  unsigned char head[20] = {0};
+  FILE *file = fopen(path, "rb");
+  size_t got = file != NULL ? fread(head, 1, sizeof head, file) : 0;
+  if (file != NULL) fclose(file);
+  if (got < sizeof head || memcmp(head, "\177ELF", 4) != 0)
+    return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
+                         "plugin %s cannot be opened: it is no shared "
+                         "library; needs a PJRT plugin (a .so with "
+                         "GetPjrtApi)",
+                         path);
+  unsigned machine = head[5] == 2 ? (unsigned)(head[18] << 8 | head[19])
+                                  : (unsigned)(head[19] << 8 | head[18]);
+  if (own_machine() != 0 && machine != own_machine())
+    return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
+                         "plugin %s cannot be opened: it is built for %s; "
+                         "needs one for %s",
+                         path, machine_name(machine),
+                         machine_name(own_machine()));
+  char line[320];
+  ist__text_first_line(loader, strlen(loader), line, sizeof line);
+  return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
+                       "plugin %s cannot be opened: %s", path, line);
+}
+
+static ist_code open_file(const char *path, void **out, ist_error *err) {
+  *out = NULL;
+  struct stat status;
+  if (stat(path, &status) != 0) {
+    int why = errno;
+    return ist__error_native(err, IST_ERR_PLUGIN_LOAD, why,
+                             "plugin %s cannot be opened: %s; needs a path to "
+                             "a PJRT plugin",
+                             path, strerror(why));
+  }
+  if (S_ISDIR(status.st_mode))
+    return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
+                         "plugin %s cannot be opened: it is a directory; "
+                         "needs a PJRT plugin (a .so with GetPjrtApi)",
+                         path);
+  // A name without a slash would be looked for along the library path.
+  char absolute[PATH_MAX];
+  const char *where = realpath(path, absolute);
+  void *handle = dlopen(where != NULL ? where : path,
+                        RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == NULL) {
+    const char *loader = dlerror();
+    return explain_refusal(path, loader != NULL ? loader : "no reason given",
+                           err);
+  }
+  *out = handle;
+  return IST_OK;
+}
+
+static ist_code greet(const char *path, void *handle, ist__pjrt *pjrt,
+                      ist_error *err) {
+  typedef const PJRT_Api *(*get_api)(void);
+  void *symbol = dlsym(handle, "GetPjrtApi");
+  if (symbol == NULL)
+    return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
+                         "plugin %s cannot be used: it has no function "
+                         "GetPjrtApi; needs a PJRT plugin",
+                         path);
+  get_api function;
+  memcpy(&function, &symbol, sizeof function);
+  const PJRT_Api *table = function();
+  if (table == NULL || table->struct_size < offsetof(PJRT_Api, slot))
+    return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
+                         "plugin %s cannot be used: GetPjrtApi gave %s; needs "
+                         "a table of at least %zu bytes",
+                         path, table == NULL ? "none" : "too short a table",
+                         offsetof(PJRT_Api, slot));
+  int major = table->pjrt_api_version.major_version;
+  int minor = table->pjrt_api_version.minor_version;
+  if (major != 0 || minor < IST_PJRT_MIN_MINOR)
+    return ist_error_set(err, IST_ERR_PLUGIN_VERSION,
+                         "plugin %s cannot be used: it speaks PJRT API %d.%d; "
+                         "needs 0.%d or a later 0.x",
+                         path, major, minor, IST_PJRT_MIN_MINOR);
+  pjrt->table = table;
+  pjrt->minor = minor;
+  return IST_OK;
+}
+
+// "stablehlo_current_version" is a list of three numbers.
+static void read_attributes(ist__plugin *plugin) {
+  IST_PJRT_ARGS(PJRT_Plugin_Attributes_Args, get);
+  if (ist__pjrt_call(&plugin->pjrt, IST_SLOT_Plugin_Attributes, &get, NULL) !=
+          IST_OK ||
+      get.attributes == NULL)
+    return;
+  static const char wanted[] = "stablehlo_current_version";
+  for (size_t i = 0; i < get.num_attributes; i++) {
+    const PJRT_NamedValue *v = &get.attributes[i];
+    if (v->type != PJRT_NamedValue_kInt64List || v->value_size != 3 ||
+        v->name == NULL || v->name_size != sizeof wanted - 1 ||
+        memcmp(v->name, wanted, sizeof wanted - 1) != 0 ||
+        v->int64_array_value == NULL)
+      continue;
+    const int64_t *n = v->int64_array_value;
+    snprintf(plugin->stablehlo, sizeof plugin->stablehlo,
+             "%" PRId64 ".%" PRId64 ".%" PRId64, n[0], n[1], n[2]);
+  }
+}
+
+ist_code ist__plugin_load(const ist__env *env, const char *path,
+                          ist__plugin *out, ist_error *err) {
+  memset(out, 0, sizeof *out);
+  if (path == NULL || path[0] == '\0')
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "pjrt: no plugin was named; needs the path of one");
+  const char *slash = strrchr(path, '/');
+  out->pjrt.env = env;
+  snprintf(out->pjrt.name, sizeof out->pjrt.name, "pjrt:%s",
+           slash != NULL ? slash + 1 : path);
+  ist_code code = open_file(path, &out->handle, err);
+  if (code == IST_OK) code = greet(path, out->handle, &out->pjrt, err);
+  if (code == IST_OK) {
+    IST_PJRT_ARGS(PJRT_Plugin_Initialize_Args, initialize);
+    code = ist__pjrt_call(&out->pjrt, IST_SLOT_Plugin_Initialize, &initialize,
+                          err);
+  }
+  if (code == IST_OK)
+    read_attributes(out);
+  else
+    ist__plugin_unload(out);
+  return code;
+}
+
+void ist__plugin_unload(ist__plugin *plugin) {
+  if (plugin->handle != NULL) dlclose(plugin->handle);
+  memset(plugin, 0, sizeof *plugin);
+}
+
+// ---- clients
+
+static const char *const kind_names[] = {"a string", "an integer",
+                                         "a list of integers", "a number",
+                                         "true or false"};
+
+static const struct {
+  const char *name;
+  ist_option_kind kind;
+  int64_t minimum;
+} known_options[] = {
+#define OPTION(name, kind, minimum) {#name, IST_OPTION_##kind, minimum},
+#include "backend/pjrt/options.def"
+#undef OPTION
+};
+
+static ist_code check_known(const ist__pjrt *pjrt, const ist_option *option,
+                            ist_error *err) {
+  for (size_t i = 0; i < sizeof known_options / sizeof known_options[0]; i++) {
+    if (strcmp(known_options[i].name, option->name) != 0) continue;
+    ist_option_kind kind = known_options[i].kind;
+    if (option->kind != kind)
+      return ist_error_set(err, IST_ERR_OPTION,
+                           "%s: option %s cannot be set: it was given %s; "
+                           "needs %s",
+                           pjrt->name, option->name, kind_names[option->kind],
+                           kind_names[kind]);
+    if (kind == IST_OPTION_INT64 && option->int64 < known_options[i].minimum)
+      return ist_error_set(err, IST_ERR_OPTION,
+                           "%s: option %s cannot be set: it was given %" PRId64
+                           "; needs %" PRId64 " or more",
+                           pjrt->name, option->name, option->int64,
+                           known_options[i].minimum);
+    return IST_OK;
+  }
+  ist__log(pjrt->env, IST_LOG_INFO,
+           "%s: option %s is not known here and goes to the plugin unchecked",
+           pjrt->name, option->name);
+  return IST_OK;
+}
+
+static ist_code check_option(const ist__pjrt *pjrt, const ist_option *option,
+                             ist_error *err) {
+  if (option->name == NULL || option->name[0] == '\0')
+    return ist_error_set(err, IST_ERR_OPTION,
+                         "%s: an option has no name; needs one", pjrt->name);
+  bool valid =
+      option->kind >= IST_OPTION_STRING && option->kind <= IST_OPTION_BOOL;
+  if (valid && option->kind == IST_OPTION_STRING)
+    valid = option->string != NULL;
+  if (valid && option->kind == IST_OPTION_INT64_LIST)
+    valid = option->list != NULL || option->list_size == 0;
+  if (!valid)
+    return ist_error_set(err, IST_ERR_OPTION,
+                         "%s: option %s cannot be set: its value is missing "
+                         "or of no known kind; needs a value",
+                         pjrt->name, option->name);
+  return check_known(pjrt, option, err);
+}
+
+static PJRT_NamedValue named_value(const ist_option *option) {
+  PJRT_NamedValue value = {.struct_size = PJRT_NamedValue_SIZE};
+  value.name = option->name;
+  value.name_size = strlen(option->name);
+  value.type = (int32_t)option->kind;  // the two lists are numbered alike
+  value.value_size = 1;
+  switch (option->kind) {
+    case IST_OPTION_STRING:
+      value.string_value = option->string;
+      value.value_size = strlen(option->string);
+      break;
+    case IST_OPTION_INT64:
+      value.int64_value = option->int64;
+      break;
+    case IST_OPTION_INT64_LIST:
+      value.int64_array_value = option->list;
+      value.value_size = option->list_size;
+      break;
+    case IST_OPTION_FLOAT:
+      value.float_value = (float)option->number;
+      break;
+    case IST_OPTION_BOOL:
+      value.bool_value = option->boolean;
+      break;
+  }
+  return value;
+}
+
+static ist_code create_client(ist__plugin *plugin, const ist_option *options,
+                              size_t count, PJRT_Client **out, ist_error *err) {
+  const ist__pjrt *pjrt = &plugin->pjrt;
+  PJRT_NamedValue *values = NULL;
+  ist_code code = IST_OK;
+  if (count > 0) {
+    if (count > SIZE_MAX / sizeof *values / 2)
+      return ist_error_set(err, IST_ERR_OPTION, "%s: %zu options are too many",
+                           pjrt->name, count);
+    values = ist__alloc_zero(pjrt->env, count * sizeof *values);
+    if (values == NULL)
+      return ist__error_memory(err, "client options", count * sizeof *values);
+  }
+  for (size_t i = 0; i < count && code == IST_OK; i++) {
+    code = check_option(pjrt, &options[i], err);
+    if (code == IST_OK) values[i] = named_value(&options[i]);
+  }
+  IST_PJRT_ARGS(PJRT_Client_Create_Args, create);
+  create.create_options = values;
+  create.num_options = count;
+  if (code == IST_OK)
+    code = ist__pjrt_call(pjrt, IST_SLOT_Client_Create, &create, err);
+  if (code == IST_OK && create.client == NULL)
+    code = ist_error_set(err, IST_ERR_PLUGIN,
+                         "%s: no client could be made: the plugin gave none; "
+                         "needs a working plugin",
+                         pjrt->name);
+  if (code == IST_OK) *out = create.client;
+  ist__free(pjrt->env, values);
+  return code;
+}
+
+ist_code ist__plugin_client(ist__plugin *plugin,
+                            const ist_backend_options *options,
+                            PJRT_Client **out, ist_error *err) {
+  *out = NULL;
+  ist__pjrt *pjrt = &plugin->pjrt;
+  const ist_option *list = options != NULL ? options->options : NULL;
+  size_t count = list != NULL ? options->option_count : 0;
+  PJRT_Client *client = NULL;
+  ist_code code = create_client(plugin, list, count, &client, err);
+  if (code != IST_OK) return code;
+  IST_PJRT_ARGS(PJRT_Client_PlatformName_Args, get);
+  get.client = client;
+  code = ist__pjrt_call(pjrt, IST_SLOT_Client_PlatformName, &get, err);
+  if (code != IST_OK) {
+    IST_PJRT_ARGS(PJRT_Client_Destroy_Args, destroy);
+    destroy.client = client;
+    ist__pjrt_end(pjrt, IST_SLOT_Client_Destroy, &destroy);
+    return code;
+  }
+  char platform[sizeof pjrt->name - 5];
+  ist__pjrt_string(get.platform_name, get.platform_name_size, platform,
+                   sizeof platform);
+  snprintf(pjrt->name, sizeof pjrt->name, "pjrt:%s", platform);
+  *out = client;
+  return IST_OK;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// plugin.h: a plugin's file, loaded and greeted, and a client made with typed
+// options. Not for devices or tensors.
+
+#ifndef ISTHMUS_BACKEND_PJRT_PLUGIN_H_
+#define ISTHMUS_BACKEND_PJRT_PLUGIN_H_
+
+#include "backend/pjrt/call.h"
+
+// The oldest minor version that isthmus speaks: from it on slots are only
+// ever appended to the table.
+#define IST_PJRT_MIN_MINOR 57
+
+typedef struct ist__plugin {
+  ist__pjrt pjrt;
+  void *handle;
+  char stablehlo[32];  // the newest StableHLO it reads, "1.13.3", or ""
+} ist__plugin;
+
+// Loads a plugin's file, checks its version and initialises it. A plugin is
+// never unmapped again: its threads and exit handlers may still run.
+// Fails: ARGUMENT, PLUGIN_LOAD, NOT_A_PLUGIN, PLUGIN_VERSION, PLUGIN_SLOT,
+// PLUGIN.
+ist_code ist__plugin_load(const ist__env *env, const char *path,
+                          ist__plugin *out, ist_error *err);
+
+// Lets go of the file; the code stays mapped.
+void ist__plugin_unload(ist__plugin *plugin);
+
+// Makes a client. Options whose type is known are checked first: a wrong one
+// makes some plugins abort. Names the plugin by its platform from then on.
+// Gives *out. Fails: OPTION, PLUGIN_SLOT, PLUGIN.
+ist_code ist__plugin_client(ist__plugin *plugin,
+                            const ist_backend_options *options,
+                            PJRT_Client **out, ist_error *err);
+
+#endif  // ISTHMUS_BACKEND_PJRT_PLUGIN_H_

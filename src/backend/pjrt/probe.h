@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// probe.h: finds out what each memory of a client can do, by doing it on a few
+// bytes. Nothing is believed: not that a slot is there, not a version, not
+// what a plugin says of itself.
+
+#ifndef ISTHMUS_BACKEND_PJRT_PROBE_H_
+#define ISTHMUS_BACKEND_PJRT_PROBE_H_
+
+#include "backend/pjrt/client.h"
+
+// Fills in the capabilities of all memories. What fails is a capability less,
+// with the reason in the debug log. Fails: NO_ALLOCATION.
+ist_code ist__pjrt_probe(ist__pjrt_client *client, ist_error *err);
+
+#endif  // ISTHMUS_BACKEND_PJRT_PROBE_H_

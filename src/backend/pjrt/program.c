@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+// program.c: compiles a StableHLO program for one device, learns what it
+// takes and gives, and runs it only on what it takes.
+
+#include "backend/pjrt/program.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend/pjrt/buffer.h"
+#include "backend/pjrt/hlo_reader.h"
+#include "backend/pjrt/pjrt_tensor.h"
+#include "base/alloc.h"
+#include "tensor/layout.h"
+#include "tensor/view.h"
+
+// More bytes than this are no description of a program that we compiled.
+#define MAX_OPTIMIZED ((size_t)1 << 31)
+
+typedef struct program {
+  PJRT_LoadedExecutable *executable;
+  size_t device;
+  size_t input_count;
+  size_t output_count;
+  ist_spec specs[];  // of the inputs, then of the outputs
+} program;
+
+static void destroy_loaded(const ist__pjrt *pjrt,
+                           PJRT_LoadedExecutable *executable) {
+  if (executable == NULL) return;
+  IST_PJRT_ARGS(PJRT_LoadedExecutable_Destroy_Args, destroy);
+  destroy.executable = executable;
+  ist__pjrt_end(pjrt, IST_SLOT_LoadedExecutable_Destroy, &destroy);
+}
+
+// ---- compiling
+
+// The smallest CompileOptionsProto that plugins take and that names a device:
+// executable_build_options (3) with num_replicas (4) and num_partitions (5) of
+// 1 and a device_assignment (9) of replica_count (1), computation_count (2)
+// and one computation_devices (3) with one replica_device_ids (1). The
+// device_ordinal there is read by none of the plugins tried.
+static size_t write_options(int64_t device_id, char *out) {
+  char id[10];
+  size_t n = 0;
+  uint64_t rest = (uint64_t)device_id;
+  do {
+    id[n++] = (char)((rest & 127) | (rest > 127 ? 128 : 0));
+    rest >>= 7;
+  } while (rest != 0);
+  const char head[] = {3 << 3 | 2, (char)(n + 13), 4 << 3, 1, 5 << 3, 1,
+                       9 << 3 | 2, (char)(n + 7),  1 << 3, 1, 2 << 3, 1,
+                       3 << 3 | 2, (char)(n + 1),  1 << 3};
+  memcpy(out, head, sizeof head);
+  memcpy(out + sizeof head, id, n);
+  return sizeof head + n;
+}
+
+static ist_code compile_code(const ist__pjrt_client *client,
+                             const ist_source *source,
+                             PJRT_LoadedExecutable **out, ist_error *err) {
+  static const char format[] = "mlir";
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  char options[32];
+  PJRT_Program text = {.struct_size = PJRT_Program_SIZE};
+  // The plugin reads the code only; the ABI has the pointer without const.
+  text.code = (char *)(uintptr_t)source->code;
+  text.code_size = source->size;
+  text.format = format;
+  text.format_size = sizeof format - 1;
+  IST_PJRT_ARGS(PJRT_Client_Compile_Args, compile);
+  compile.client = client->client;
+  compile.program = &text;
+  compile.compile_options = options;
+  compile.compile_options_size =
+      write_options(client->facts[source->device].id, options);
+  ist_error cause;
+  ist_code code = ist__pjrt_call_as(pjrt, IST_SLOT_Client_Compile, &compile,
+                                    IST_ERR_PROGRAM, &cause);
+  if (code == IST_OK && compile.executable == NULL)
+    return ist_error_set(err, IST_ERR_PLUGIN,
+                         "%s: %s gave no executable and no error", pjrt->name,
+                         ist__pjrt_slot_name(IST_SLOT_Client_Compile));
+  if (code != IST_OK) {
+    const char *version = client->plugin.stablehlo;
+    return ist__error_native(
+        err, code, cause.native,
+        "%s could not be compiled: %s; the plugin reads StableHLO up to %s, "
+        "text is the portable form",
+        source->name, cause.message,
+        version[0] != '\0' ? version : "a version that it does not tell");
+  }
+  *out = compile.executable;
+  return IST_OK;
+}
+
+// ---- learning what a program takes
+
+// Fills specs from the shapes, or only counts them while program is NULL.
+typedef struct learner {
+  const ist__pjrt *pjrt;
+  program *program;
+  size_t inputs;
+  size_t outputs;
+  ist_error *err;
+  bool failed;
+} learner;
+
+static const ist__dtype *dtype_of(int32_t xla_type) {
+  int32_t type = ist__hlo_pjrt_type(xla_type);
+  for (int32_t n = 0; type != 0 && n < ist__dtype_count(); n++)
+    if (ist__dtype_at(n)->pjrt == type) return ist__dtype_at(n);
+  return NULL;
+}
+
+static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
+                        const char *what, size_t index, ist_spec *out,
+                        ist_error *err) {
+  const ist__dtype *dtype = dtype_of(shape->type);
+  if (shape->type == IST_HLO_TUPLE)
+    return ist_error_set(err, IST_ERR_TUPLE,
+                         "%s: %s %zu of the program is a tuple; needs tensors",
+                         pjrt->name, what, index);
+  if (dtype == NULL)
+    return ist_error_set(err, IST_ERR_TARGET_DTYPE,
+                         "%s: %s %zu of the program has XLA type %d; needs a "
+                         "type that DLPack has",
+                         pjrt->name, what, index, (int)shape->type);
+  if (shape->dynamic)
+    return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
+                         "%s: %s %zu of the program has a dynamic dimension; "
+                         "needs a static shape",
+                         pjrt->name, what, index);
+  ist__view checked;
+  DLDataType type = {dtype->code, dtype->bits, 1};
+  ist_code code =
+      ist__view_dense(type, shape->ndim, shape->dims, false, &checked, err);
+  if (code != IST_OK) return code;
+  *out = (ist_spec){.struct_size = sizeof *out, .dtype = type};
+  out->ndim = shape->ndim;
+  memcpy(out->shape, shape->dims, sizeof out->shape);
+  memcpy(out->strides, checked.strides, sizeof out->strides);
+  if (shape->has_order)
+    ist__layout_from_minor_to_major(shape->ndim, shape->dims,
+                                    shape->minor_to_major, out->strides);
+  return IST_OK;
+}
+
+static bool learn(void *self, bool is_result, const ist__hlo_shape *shape) {
+  learner *l = self;
+  size_t index = is_result ? l->outputs++ : l->inputs++;
+  program *p = l->program;
+  if (p == NULL) return true;
+  size_t at = is_result ? p->input_count + index : index;
+  if (at >= p->input_count + p->output_count) return false;
+  if (spec_of(l->pjrt, shape, is_result ? "output" : "input", index,
+              &p->specs[at], l->err) == IST_OK)
+    return true;
+  l->failed = true;
+  return false;
+}
+
+static ist_code cannot_learn(const ist__pjrt *pjrt, const char *why,
+                             ist_error *err) {
+  return ist_error_set(err, IST_ERR_NO_PROGRAMS,
+                       "%s: the program cannot be run safely: what it takes "
+                       "cannot be learned: %s; needs "
+                       "PJRT_Executable_OptimizedProgram in the format "
+                       "hlo_with_config",
+                       pjrt->name, why);
+}
+
+// Gives the bytes of the compiled program's description.
+static ist_code read_optimized(const ist__pjrt_client *client,
+                               PJRT_Executable *executable, char **out,
+                               size_t *out_size, ist_error *err) {
+  static const char wanted[] = "hlo_with_config";
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  PJRT_Program text = {.struct_size = PJRT_Program_SIZE};
+  IST_PJRT_ARGS(PJRT_Executable_OptimizedProgram_Args, get);
+  get.executable = executable;
+  get.program = &text;
+  ist_error cause;
+  // Without room it tells the size and the format.
+  if (ist__pjrt_call(pjrt, IST_SLOT_Executable_OptimizedProgram, &get,
+                     &cause) != IST_OK) {
+    if (cause.code == IST_ERR_INTERNAL) {
+      if (err != NULL) *err = cause;
+      return cause.code;
+    }
+    return cannot_learn(pjrt, cause.message, err);
+  }
+  if (text.format == NULL || text.format_size != sizeof wanted - 1 ||
+      memcmp(text.format, wanted, sizeof wanted - 1) != 0 ||
+      text.code_size == 0 || text.code_size > MAX_OPTIMIZED)
+    return cannot_learn(pjrt, "another format or size", err);
+  size_t room = text.code_size;
+  char *code = ist__alloc(client->env, room, 1);
+  if (code == NULL) return ist__error_memory(err, "a program's shape", room);
+  text.code = code;
+  ist_code result =
+      ist__pjrt_call(pjrt, IST_SLOT_Executable_OptimizedProgram, &get, err);
+  if (result == IST_OK && text.code_size > room)
+    result = cannot_learn(pjrt, "its size has changed", err);
+  if (result != IST_OK) {
+    ist__free(client->env, code);
+    return result;
+  }
+  *out = code;
+  *out_size = text.code_size;
+  return IST_OK;
+}
+
+static ist_code learn_shapes(const ist__pjrt_client *client, const char *bytes,
+                             size_t size, size_t outputs, program **out,
+                             ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  learner count = {.pjrt = pjrt};
+  if (!ist__hlo_read(bytes, size, learn, &count))
+    return cannot_learn(pjrt, "its bytes are malformed", err);
+  if (count.outputs != outputs)
+    return cannot_learn(pjrt, "it tells two numbers of outputs", err);
+  size_t room = sizeof(program) + (count.inputs + outputs) * sizeof(ist_spec);
+  program *p = ist__alloc_zero(client->env, room);
+  if (p == NULL) return ist__error_memory(err, "a program", room);
+  p->input_count = count.inputs;
+  p->output_count = outputs;
+  ist_error cause;
+  learner fill = {.pjrt = pjrt, .program = p, .err = &cause};
+  if (!ist__hlo_read(bytes, size, learn, &fill)) {
+    ist__free(client->env, p);
+    if (!fill.failed) return cannot_learn(pjrt, "its bytes differ", err);
+    return ist__error_native(err, cause.code, 0, "%s", cause.message);
+  }
+  *out = p;
+  return IST_OK;
+}
+
+static ist_code learn_program(const ist__pjrt_client *client,
+                              PJRT_LoadedExecutable *loaded, program **out,
+                              ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  char *bytes = NULL;
+  size_t size = 0;
+  IST_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get);
+  get.loaded_executable = loaded;
+  ist_code code =
+      ist__pjrt_call(pjrt, IST_SLOT_LoadedExecutable_GetExecutable, &get, err);
+  if (code != IST_OK) return code;
+  IST_PJRT_ARGS(PJRT_Executable_NumOutputs_Args, count);
+  count.executable = get.executable;
+  code = ist__pjrt_call(pjrt, IST_SLOT_Executable_NumOutputs, &count, err);
+  if (code == IST_OK)
+    code = read_optimized(client, get.executable, &bytes, &size, err);
+  if (code == IST_OK)
+    code = learn_shapes(client, bytes, size, count.num_outputs, out, err);
+  ist__free(client->env, bytes);
+  IST_PJRT_ARGS(PJRT_Executable_Destroy_Args, destroy);
+  destroy.executable = get.executable;
+  ist__pjrt_end(pjrt, IST_SLOT_Executable_Destroy, &destroy);
+  return code;
+}
+
+ist_code ist__pjrt_compile(void *self, const ist_source *source, void **out,
+                           ist_error *err) {
+  ist__pjrt_client *client = self;
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  if (source->size == 0)
+    return ist_error_set(err, IST_ERR_PROGRAM,
+                         "%s could not be compiled for %s: it is empty; needs "
+                         "StableHLO text or bytecode",
+                         source->name, pjrt->name);
+  PJRT_LoadedExecutable *loaded = NULL;
+  program *p = NULL;
+  ist_code code = compile_code(client, source, &loaded, err);
+  if (code == IST_OK) code = learn_program(client, loaded, &p, err);
+  if (code != IST_OK) {
+    destroy_loaded(pjrt, loaded);
+    return code;
+  }
+  p->executable = loaded;
+  p->device = source->device;
+  *out = p;
+  return IST_OK;
+}
+
+void ist__pjrt_release_program(void *self, void *pointer) {
+  ist__pjrt_client *client = self;
+  program *p = pointer;
+  destroy_loaded(&client->plugin.pjrt, p->executable);
+  ist__free(client->env, p);
+}
+
+ist_code ist__pjrt_describe_program(void *self, void *pointer,
+                                    ist_program_facts *out, ist_error *err) {
+  (void)self;
+  (void)err;
+  const program *p = pointer;
+  out->input_count = p->input_count;
+  out->output_count = p->output_count;
+  return IST_OK;
+}
+
+ist_code ist__pjrt_describe_input(void *self, void *pointer, size_t index,
+                                  ist_spec *out, ist_error *err) {
+  (void)self;
+  const program *p = pointer;
+  if (index >= p->input_count)
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "pjrt: the program has no input %zu; it has %zu",
+                         index, p->input_count);
+  *out = p->specs[index];
+  return IST_OK;
+}
+
+ist_code ist__pjrt_describe_output(void *self, void *pointer, size_t index,
+                                   ist_spec *out, ist_error *err) {
+  (void)self;
+  const program *p = pointer;
+  if (index >= p->output_count)
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "pjrt: the program has no output %zu; it has %zu",
+                         index, p->output_count);
+  *out = p->specs[p->input_count + index];
+  return IST_OK;
+}
+
+// ---- running
+
+static ist_code check_input(const ist__pjrt_client *client, const program *p,
+                            size_t index, ist__pjrt_tensor *tensor,
+                            ist_error *err) {
+  const char *name = client->plugin.pjrt.name;
+  const ist_spec *want = &p->specs[index];
+  ist_spec have;
+  ist__pjrt_inspect((void *)(uintptr_t)client, tensor, &have, err);
+  if (tensor->memory->device != client->devices[p->device].device)
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "%s: the program cannot run: input %zu is on another "
+                         "device; needs the program's",
+                         name, index);
+  if (have.dtype.code != want->dtype.code ||
+      have.dtype.bits != want->dtype.bits)
+    return ist_error_set(err, IST_ERR_DTYPE_MISMATCH,
+                         "%s: the program cannot run: input %zu is %s; needs "
+                         "%s",
+                         name, index, tensor->dtype->name,
+                         ist__dtype_find(want->dtype)->name);
+  bool same = have.ndim == want->ndim;
+  for (int32_t i = 0; same && i < have.ndim; i++)
+    same = have.shape[i] == want->shape[i];
+  if (!same) {
+    char a[160], b[160];
+    ist__view_shape_text(have.ndim, have.shape, a, sizeof a);
+    ist__view_shape_text(want->ndim, want->shape, b, sizeof b);
+    return ist_error_set(err, IST_ERR_SHAPE_MISMATCH,
+                         "%s: the program cannot run: input %zu has shape %s; "
+                         "needs %s",
+                         name, index, a, b);
+  }
+  for (int32_t i = 0; same && i < have.ndim; i++)
+    same = have.shape[i] <= 1 || have.strides[i] == want->strides[i];
+  if (!same && tensor->count > 1)
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: the program cannot run: input %zu is laid out "
+                         "in another order; needs the program's, row-major "
+                         "as a rule",
+                         name, index);
+  return IST_OK;
+}
+
+static const ist__pjrt_memory *memory_of(const ist__pjrt_client *client,
+                                         size_t device, PJRT_Buffer *buffer) {
+  const ist__pjrt_device *d = &client->devices[device];
+  const ist__pjrt_memory *found =
+      &d->memories[client->facts[device].default_memory];
+  IST_PJRT_ARGS(PJRT_Buffer_Memory_Args, get);
+  get.buffer = buffer;
+  if (ist__pjrt_call(&client->plugin.pjrt, IST_SLOT_Buffer_Memory, &get,
+                     NULL) != IST_OK)
+    return found;
+  for (size_t m = 0; m < d->memory_count; m++)
+    if (d->memories[m].memory == get.memory) found = &d->memories[m];
+  return found;
+}
+
+// Wraps all buffers, or destroys all of them.
+static ist_code wrap_outputs(ist__pjrt_client *client, const program *p,
+                             PJRT_Buffer **buffers, void **outputs,
+                             ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  ist_code code = IST_OK;
+  size_t done = 0;
+  for (; done < p->output_count && code == IST_OK; done++) {
+    ist__pjrt_tensor *tensor = NULL;
+    if (buffers[done] == NULL)
+      code = ist_error_set(err, IST_ERR_PLUGIN,
+                           "%s: the program ran but gave no output %zu; needs "
+                           "a working plugin",
+                           pjrt->name, done);
+    else
+      code = ist__pjrt_tensor_of(client,
+                                 memory_of(client, p->device, buffers[done]),
+                                 buffers[done], &tensor, err);
+    outputs[done] = tensor;
+  }
+  if (code == IST_OK) return code;
+  for (size_t i = 0; i < p->output_count; i++) {
+    if (outputs[i] != NULL)
+      ist__pjrt_release(client, outputs[i]);
+    else
+      ist__pjrt_destroy(pjrt, buffers[i]);
+    outputs[i] = NULL;
+  }
+  return code;
+}
+
+static ist_code run(ist__pjrt_client *client, const program *p,
+                    PJRT_Buffer **inputs, int64_t *kept, PJRT_Buffer **outputs,
+                    ist_error *err) {
+  // Options may not be NULL. No input may be donated: isthmus's tensors stay
+  // what they are, whatever aliasing the program asks for.
+  PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_SIZE};
+  options.non_donatable_input_indices = kept;
+  options.num_non_donatable_input_indices = p->input_count;
+  PJRT_Buffer *const *argument_lists[1] = {inputs};
+  PJRT_Buffer **output_lists[1] = {outputs};
+  IST_PJRT_ARGS(PJRT_LoadedExecutable_Execute_Args, execute);
+  execute.executable = p->executable;
+  execute.options = &options;
+  execute.argument_lists = argument_lists;
+  execute.num_devices = 1;
+  execute.num_args = p->input_count;
+  execute.output_lists = output_lists;
+  return ist__pjrt_call(&client->plugin.pjrt, IST_SLOT_LoadedExecutable_Execute,
+                        &execute, err);
+}
+
+ist_code ist__pjrt_execute(void *self, const ist_execution *execution,
+                           ist_error *err) {
+  ist__pjrt_client *client = self;
+  const program *p = execution->program;
+  const char *name = client->plugin.pjrt.name;
+  if (execution->input_count != p->input_count ||
+      execution->output_count != p->output_count)
+    return ist_error_set(err, IST_ERR_ARITY,
+                         "%s: the program cannot run: %zu inputs and %zu "
+                         "outputs were given; needs %zu and %zu",
+                         name, execution->input_count, execution->output_count,
+                         p->input_count, p->output_count);
+  ist_code code = IST_OK;
+  for (size_t i = 0; i < p->input_count && code == IST_OK; i++)
+    code = check_input(client, p, i, execution->inputs[i], err);
+  if (code != IST_OK) return code;
+  size_t slots = p->input_count + p->output_count;
+  size_t room =
+      slots * sizeof(PJRT_Buffer *) + p->input_count * sizeof(int64_t);
+  PJRT_Buffer **buffers = ist__alloc_zero(client->env, room + 1);
+  if (buffers == NULL) return ist__error_memory(err, "a run's arguments", room);
+  int64_t *kept = (int64_t *)(void *)(buffers + slots);
+  for (size_t i = 0; i < p->input_count; i++) {
+    buffers[i] = ((ist__pjrt_tensor *)execution->inputs[i])->buffer;
+    kept[i] = (int64_t)i;
+  }
+  PJRT_Buffer **outputs = buffers + p->input_count;
+  code = run(client, p, buffers, kept, outputs, err);
+  if (code == IST_OK)
+    code = wrap_outputs(client, p, outputs, execution->outputs, err);
+  ist__free(client->env, buffers);
+  return code;
+}
