@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// backend_test.c: the dispatch refuses tables and answers that cannot be, and
+// closes a runtime once, after all that holds it.
+
+#include "backend/backend.h"
+
+#include "support/fake_backend.h"
+#include "support/producer.h"
+
+static ist_code open_fake(ist_context *context, fake_backend *fake,
+                          ist_backend **out, ist_error *err) {
+  return ist_backend_create(context, &fake->ops, fake, out, err);
+}
+
+static void create__refuses_a_table_that_cannot_be(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  for (int fault = 0; fault < 11; fault++) {
+    fake_backend fake;
+    fake_backend_init(&fake, true);
+    if (fault == 0) fake.ops.abi = 2;
+    if (fault == 1) fake.ops.copy_in = NULL;
+    if (fault == 2) fake.ops.reclaim = NULL;
+    if (fault == 3) fake.ops.execute = NULL;
+    if (fault == 4) fake.ops.lend = NULL;
+    if (fault == 5) fake.ops.adopt = NULL;
+    if (fault == 6) fake.memory.capability.alignment = 48;
+    if (fault == 7) fake.memory.kind = NULL;
+    if (fault == 8) fake.device.memory_count = 0;
+    if (fault == 9) fake.device.default_memory = 1;
+    if (fault == 10) fake.memory.capability.can |= IST_CAN_PEER;
+    ist_backend *backend = (ist_backend *)&fake;
+    ist_error err;
+    ist_code code = open_fake(c.context, &fake, &backend, &err);
+    assert_refused(code, IST_ERR_BACKEND_ABI, err, "fake");
+    assert_null(backend);
+    assert_int_equal(fake.closed, 0);
+  }
+  counted_context_end(&c);
+}
+
+// A table of an older author ends before the slots that came later.
+static void create__takes_slots_beyond_struct_size_as_absent(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, false);
+  fake.ops.struct_size = offsetof(ist_backend_ops, lend);
+  ist_backend *backend;
+  ist_error err;
+  assert_ok(open_fake(c.context, &fake, &backend, &err), err);
+  ist_backend_info info = {.struct_size = sizeof info};
+  assert_ok(ist_backend_describe(backend, &info, &err), err);
+  assert_false(info.runs_programs);
+  ist_backend_release(backend);
+  assert_int_equal(fake.closed, 1);
+  counted_context_end(&c);
+}
+
+static void backend__closes_once_after_its_last_tensor(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, true);
+  ist_backend *backend;
+  ist_error err;
+  assert_ok(open_fake(c.context, &fake, &backend, &err), err);
+  producer s;
+  producer_init_dense(&s);
+  ist_tensor *t;
+  assert_ok(ist_tensor_import(ist_backend_device(backend, 0), &s.versioned,
+                              NULL, &t, NULL, &err),
+            err);
+  ist_context_release(c.context);
+  ist_backend_release(backend);
+  assert_int_equal(fake.closed, 0);
+  ist_tensor_release(t);
+  assert_int_equal(fake.closed, 1);
+  assert_int_equal(fake.buffers, 0);
+  assert_int_equal(s.deleted, 1);
+  assert_int_equal(atomic_load(&c.counter.live), 0);
+  producer_free(&s);
+}
+
+static void import_with_lie(fake_backend *fake, ist_code wanted,
+                            const char *words) {
+  counted_context c;
+  counted_context_begin(&c);
+  ist_backend *backend;
+  ist_error err;
+  assert_ok(open_fake(c.context, fake, &backend, &err), err);
+  producer s;
+  producer_init_dense(&s);
+  ist_tensor *t;
+  ist_code code = ist_tensor_import(ist_backend_device(backend, 0),
+                                    &s.versioned, NULL, &t, NULL, &err);
+  assert_refused(code, wanted, err, words);
+  assert_null(t);
+  assert_int_equal(s.deleted, 0);
+  assert_int_equal(fake->buffers, 0);
+  ist_backend_release(backend);
+  producer_free(&s);
+  counted_context_end(&c);
+}
+
+static void dispatch__refuses_success_without_a_buffer(void **state) {
+  (void)state;
+  for (int addressable = 0; addressable < 2; addressable++) {
+    fake_backend fake;
+    fake_backend_init(&fake, addressable);
+    fake.gives_nothing = true;
+    import_with_lie(&fake, IST_ERR_BACKEND_ABI, "fake");
+  }
+}
+
+static void dispatch__drops_what_a_failed_slot_left_behind(void **state) {
+  (void)state;
+  for (int addressable = 0; addressable < 2; addressable++) {
+    fake_backend fake;
+    fake_backend_init(&fake, addressable);
+    fake.fails_but_gives = true;
+    import_with_lie(&fake, IST_ERR_BUFFER, "luck");
+  }
+}
+
+static void lend__refuses_a_loan_without_an_address(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, true);
+  fake.memory.capability.can &= ~(uint32_t)IST_CAN_ADOPT;
+  fake.lends_nothing = true;
+  ist_backend *backend;
+  ist_error err;
+  assert_ok(open_fake(c.context, &fake, &backend, &err), err);
+  producer s;
+  producer_init_dense(&s);
+  ist_tensor *t;
+  assert_ok(ist_tensor_import(ist_backend_device(backend, 0), &s.versioned,
+                              NULL, &t, NULL, &err),
+            err);
+  DLManagedTensorVersioned *out;
+  ist_code code = ist_tensor_export(t, NULL, &out, NULL, &err);
+  assert_refused(code, IST_ERR_BACKEND_ABI, err, "lend");
+  assert_int_equal(fake.loans, 0);
+  ist_tensor_release(t);
+  ist_backend_release(backend);
+  producer_free(&s);
+  counted_context_end(&c);
+}
+
+static void lend__is_asked_once_for_many_exports(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, true);
+  fake.memory.capability.can &= ~(uint32_t)IST_CAN_ADOPT;
+  ist_backend *backend;
+  ist_error err;
+  assert_ok(open_fake(c.context, &fake, &backend, &err), err);
+  producer s;
+  producer_init_dense(&s);
+  ist_tensor *t;
+  assert_ok(ist_tensor_import(ist_backend_device(backend, 0), &s.versioned,
+                              NULL, &t, NULL, &err),
+            err);
+  assert_null(ist_tensor_view(t)->data);
+  DLManagedTensorVersioned *out[3];
+  for (int i = 0; i < 3; i++) {
+    assert_ok(ist_tensor_export(t, NULL, &out[i], NULL, &err), err);
+    assert_ptr_equal(out[i]->dl_tensor.data, ist_tensor_view(t)->data);
+  }
+  ist_tensor_release(t);
+  assert_int_equal(fake.lends, 1);
+  assert_int_equal(fake.loans, 1);
+  for (int i = 0; i < 3; i++) out[i]->deleter(out[i]);
+  assert_int_equal(fake.loans, 0);
+  assert_int_equal(fake.buffers, 0);
+  ist_backend_release(backend);
+  producer_free(&s);
+  counted_context_end(&c);
+}
+
+static void open__names_what_it_needs(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  ist_backend *backend;
+  ist_error err;
+  ist_code code = ist_backend_open(c.context, "tpu", NULL, &backend, &err);
+  assert_refused(code, IST_ERR_NO_BACKEND, err, "host, template or pjrt");
+  ist_option option = {.name = "devices", .kind = IST_OPTION_INT64, .int64 = 0};
+  ist_backend_options options = {sizeof options, NULL, &option, 1};
+  code = ist_backend_open(c.context, "template", &options, &backend, &err);
+  assert_refused(code, IST_ERR_OPTION, err, "devices");
+  code = ist_backend_open(c.context, "host", &options, &backend, &err);
+  assert_refused(code, IST_ERR_OPTION, err, "host");
+  assert_ok(ist_backend_open(c.context, "host", NULL, &backend, &err), err);
+  ist_backend_release(backend);
+  counted_context_end(&c);
+}
+
+static void describe__fits_callers_of_other_versions(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  const ist_device *host = ist_context_host(c.context);
+  // An older caller's struct ends early: what lies behind it is not written.
+  struct {
+    ist_device_info info;
+    char after;
+  } caller = {.info = {.struct_size = offsetof(ist_device_info, index)}};
+  caller.info.index = 12345;
+  ist_error err;
+  assert_ok(ist_device_describe(host, &caller.info, &err), err);
+  assert_string_equal(caller.info.name, "host");
+  assert_int_equal(caller.info.index, 12345);
+  ist_memory_info memory = {.struct_size = sizeof memory};
+  assert_ok(ist_device_memory(host, 0, &memory, &err), err);
+  ist_code code = ist_device_memory(host, 1, &memory, &err);
+  assert_refused(code, IST_ERR_NO_MEMORY_KIND, err, "host");
+  counted_context_end(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(create__refuses_a_table_that_cannot_be),
+      cmocka_unit_test(create__takes_slots_beyond_struct_size_as_absent),
+      cmocka_unit_test(backend__closes_once_after_its_last_tensor),
+      cmocka_unit_test(dispatch__refuses_success_without_a_buffer),
+      cmocka_unit_test(dispatch__drops_what_a_failed_slot_left_behind),
+      cmocka_unit_test(lend__refuses_a_loan_without_an_address),
+      cmocka_unit_test(lend__is_asked_once_for_many_exports),
+      cmocka_unit_test(open__names_what_it_needs),
+      cmocka_unit_test(describe__fits_callers_of_other_versions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
