@@ -13,7 +13,8 @@
 //   devices=N                       default 2
 //   addressable=1                   device addresses are host addresses
 //   align=N                         a view must be aligned so (default 64)
-//   view=copy                       a "view" is really a copy
+//   view=copy|eager                 a "view" is really a copy; or the call
+//                                   gives the memory back and then fails
 //   opaque=shifted                  the opaque pointer is 64 bytes off
 //   platform=NAME is_on_cpu=1       lies about itself
 //   delay_events=1                  work is done by lying_release_events()
@@ -115,7 +116,7 @@ typedef struct lying_rules {
   int devices;
   bool addressable, is_on_cpu, delay_events, event_error, corrupt;
   size_t align;
-  bool view_copies, opaque_shifted;
+  bool view_copies, view_eager, opaque_shifted;
   char platform[64];
   char layout[16];
   char hlo[16];

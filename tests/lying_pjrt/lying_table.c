@@ -42,14 +42,18 @@ PJRT_Error *lying_error(int32_t code, const char *format, ...) {
 }
 
 static int slot_index(const char *name) {
+  if (strncmp(name, "PJRT_", 5) == 0) name += 5;
   for (int i = 0; i < IST_SLOT_COUNT; i++)
     if (strcmp(slots[i].name, name) == 0) return i;
   fprintf(stderr, "lying plugin: no slot named %s\n", name);
   abort();
 }
 
-static bool is_destroy(int slot) {
-  return strstr(slots[slot].name, "_Destroy") != NULL;
+// What ends something cannot be undone when it fails, so fail_any spares it.
+static bool is_an_end(int slot) {
+  return strstr(slots[slot].name, "_Destroy") != NULL ||
+         strstr(slots[slot].name, "_Delete") != NULL ||
+         strstr(slots[slot].name, "_Decrease") != NULL;
 }
 
 static PJRT_Error *enter(int slot, void *args) {
@@ -62,7 +66,7 @@ static PJRT_Error *enter(int slot, void *args) {
     return lying_error(PJRT_Error_Code_INTERNAL,
                        "lying plugin: %s fails on call %d", slots[slot].name,
                        n);
-  if (!is_destroy(slot)) {
+  if (!is_an_end(slot)) {
     int total = atomic_fetch_add(&lying.total_calls, 1) + 1;
     if (rules->fail_any == total)
       return lying_error(PJRT_Error_Code_INTERNAL,
@@ -175,6 +179,7 @@ static void apply(lying_rules *r, const char *key, char *value) {
     r->fail_at[slot_index(value)] = atoi(colon + 1);
   } else if (strcmp(key, "view") == 0) {
     r->view_copies = strcmp(value, "copy") == 0;
+    r->view_eager = strcmp(value, "eager") == 0;
   } else if (strcmp(key, "opaque") == 0) {
     r->opaque_shifted = strcmp(value, "shifted") == 0;
   } else if (strcmp(key, "platform") == 0) {
@@ -201,8 +206,7 @@ LYING_EXPORT void lying_set_rules(const char *text) {
     char *equals = strchr(word, '=');
     if (equals == NULL) abort();
     *equals = 0;
-    const char *key = strncmp(word, "PJRT_", 5) == 0 ? word + 5 : word;
-    apply(&r, key, equals + 1);
+    apply(&r, word, equals + 1);
   }
   free(copy);
   for (int i = 0; i < IST_SLOT_COUNT; i++) atomic_store(&lying.calls[i], 0);

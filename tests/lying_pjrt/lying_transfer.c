@@ -137,6 +137,11 @@ LYING_SLOT(Client_CreateViewOfDeviceBuffer) {
   PJRT_Client_CreateViewOfDeviceBuffer_Args *a = args;
   PJRT_Error *error = check_view(a);
   if (error != NULL) return error;
+  if (lying.rules.view_eager) {
+    a->on_delete_callback(a->device_buffer_ptr, a->on_delete_callback_arg);
+    return lying_error(PJRT_Error_Code_INTERNAL,
+                       "lying plugin: given back and failed");
+  }
   PJRT_Memory *memory = &a->device->memory[0];
   PJRT_Buffer *buffer =
       lying_buffer_new(memory, a->element_type, a->dims, a->num_dims);
