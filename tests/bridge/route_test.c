@@ -172,7 +172,7 @@ static void route__equals_its_golden_truth_table(void **state) {
 
 // Calls check for every combination of capability bits, facts and wishes.
 typedef void (*check_fn)(const ist_offer *, const ist_capability *,
-                         const ist_wish *, const ist_receipt *);
+                         const ist_wish *, const ist__decision *);
 
 // Source bits 0..3, target bits 4..8, then facts.
 static const uint32_t source_bits[] = {IST_CAN_LEND, IST_CAN_HOST_ADDRESS,
@@ -201,7 +201,8 @@ static void for_facts(ist_offer *offer, const ist_capability *to,
     offer->in_place = (bits & 8) != 0;
     for (int w = 0; w < 24; w++) {
       ist_wish wish = wish_at(w);
-      ist_receipt r = decide(offer, to, &wish);
+      ist__decision r;
+      ist__route_decide(offer, to, &wish, &r);
       check(offer, to, &wish, &r);
     }
   }
@@ -228,7 +229,7 @@ static void for_everything(check_fn check) {
 }
 
 static void check_wishes(const ist_offer *offer, const ist_capability *to,
-                         const ist_wish *wish, const ist_receipt *r) {
+                         const ist_wish *wish, const ist__decision *r) {
   if (wish->copy == IST_COPY_NEVER) {
     assert_true(r->bytes_moved == 0 && r->hops == 0);
   }
@@ -254,7 +255,7 @@ static void route__keeps_what_a_wish_promises(void **state) {
 }
 
 static void check_refusals(const ist_offer *offer, const ist_capability *to,
-                           const ist_wish *wish, const ist_receipt *r) {
+                           const ist_wish *wish, const ist__decision *r) {
   (void)offer;
   (void)to;
   (void)wish;
@@ -293,17 +294,19 @@ static int rank(ist_route route) {
 static void check_more_is_not_worse(const ist_offer *offer,
                                     const ist_capability *to,
                                     const ist_wish *wish,
-                                    const ist_receipt *r) {
+                                    const ist__decision *r) {
   for (size_t i = 0; i < sizeof source_bits / sizeof source_bits[0]; i++) {
     ist_offer more = *offer;
     more.memory.can |= source_bits[i];
-    ist_receipt better = decide(&more, to, wish);
+    ist__decision better;
+    ist__route_decide(&more, to, wish, &better);
     assert_true(rank(better.route) <= rank(r->route));
   }
   for (size_t i = 0; i < sizeof target_bits / sizeof target_bits[0]; i++) {
     ist_capability more = *to;
     more.can |= target_bits[i];
-    ist_receipt better = decide(offer, &more, wish);
+    ist__decision better;
+    ist__route_decide(offer, &more, wish, &better);
     assert_true(rank(better.route) <= rank(r->route));
   }
 }
@@ -316,7 +319,7 @@ static void route__is_never_worsened_by_a_capability_added(void **state) {
 static void check_sharing_is_possible(const ist_offer *offer,
                                       const ist_capability *to,
                                       const ist_wish *wish,
-                                      const ist_receipt *r) {
+                                      const ist__decision *r) {
   (void)wish;
   if (r->route != IST_ROUTE_ALIAS || offer->in_place) return;
   assert_true((to->can & IST_CAN_ADOPT) != 0);
