@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// conformance_import.c: imports of every dtype, layout and wish.
+
+#include "support/conformance_world.h"
+#include "tensor/dtype.h"
+
+// May the memory view this source as it is?
+static bool may_share(const crossing *c) {
+  const ist_capability *m = &c->w->memory;
+  uint64_t address = (uintptr_t)source_address(&c->from);
+  bool writable = !c->legacy && (c->from.layout & IST_LAYOUT_OVERLAP) == 0;
+  return (m->can & IST_CAN_ADOPT) != 0 &&
+         (m->can & IST_CAN_HOST_ADDRESS) != 0 &&
+         (c->from.layout & ~m->layouts) == 0 && address % m->alignment == 0 &&
+         (!c->from.padded || (m->can & IST_CAN_PADDED) != 0) &&
+         (writable || (m->can & IST_CAN_HONOUR_READ_ONLY) != 0);
+}
+
+static void assert_refused_whole(const crossing *c, ist_code code,
+                                 ist_code wanted, const ist_tensor *out,
+                                 const ist_receipt *receipt,
+                                 const ist_error *error) {
+  assert_that(c, code == wanted);
+  assert_that(c, error->code == wanted);
+  assert_that(c, out == NULL);
+  assert_that(c, receipt->route == IST_ROUTE_REFUSE);
+  assert_that(c, receipt->bytes_moved == 0 && receipt->hops == 0);
+  assert_that(c, c->from.deleted == 0);
+  assert_that(c, strstr(error->message, "; needs ") != NULL);
+  assert_that(c, strchr(error->message, '\n') == NULL);
+}
+
+static void check_alias(crossing *c, ist_tensor *tensor,
+                        const ist_receipt *receipt) {
+  assert_that(c, receipt->route == IST_ROUTE_ALIAS);
+  assert_that(c, receipt->bytes_moved == 0 && receipt->hops == 0);
+  assert_that(c, c->from.deleted == 0);
+  if (c->from.count != 0) {
+    assert_that(c, host_address(tensor) == source_address(&c->from));
+  }
+  bool read_only = c->legacy || (c->from.layout & IST_LAYOUT_OVERLAP) != 0;
+  assert_that(c, receipt->read_only == read_only);
+}
+
+static void check_copy(crossing *c, ist_tensor *tensor,
+                       const ist_receipt *receipt) {
+  ist_tensor_info info = {.struct_size = sizeof info};
+  ist_error error = {0};
+  assert_ok(ist_tensor_describe(tensor, &info, &error), error);
+  assert_that(
+      c, receipt->route == IST_ROUTE_COPY || receipt->route == IST_ROUTE_STAGE);
+  assert_that(c, receipt->hops == (receipt->route == IST_ROUTE_COPY ? 1 : 2));
+  assert_that(c, receipt->reason_count > 0);
+  assert_that(c, info.copied && !info.read_only && !receipt->read_only);
+  assert_that(c, !inside_source(c, host_address(tensor)));
+  // The source is done with before the import returns.
+  assert_that(c, c->from.deleted == 1);
+}
+
+static void check_import(crossing *c) {
+  ist_tensor *tensor = (void *)c;  // anything but NULL
+  ist_receipt receipt = {.struct_size = sizeof receipt};
+  ist_error error = {0};
+  ist_code code = import_source(c, &tensor, &receipt, &error);
+  bool share = may_share(c) && c->copy != IST_COPY_ALWAYS;
+  if (c->copy == IST_COPY_NEVER && !share) {
+    assert_refused_whole(c, code, IST_ERR_COPY_NEEDED, tensor, &receipt,
+                         &error);
+    return;
+  }
+  if (code != IST_OK) fail_msg("%s: %s", c->text, error.message);
+  if (share) {
+    check_alias(c, tensor, &receipt);
+  } else {
+    check_copy(c, tensor, &receipt);
+  }
+  assert_values(c, tensor);
+  ist_tensor_release(tensor);
+  assert_that(c, c->from.deleted == 1);
+  assert_idle(c->w);
+}
+
+void import__every_dtype_layout_and_wish(void **state) {
+  world *w = *state;
+  for (int32_t dtype = 0; dtype < ist__dtype_count(); dtype++) {
+    for (int layout = 0; layout < SOURCE_LAYOUTS; layout++) {
+      for (int v = 0; v < variants; v++) {
+        if (!world_takes(w, dtype) || !variant_makes_sense(dtype, v)) continue;
+        crossing c = {.layout = (source_layout)layout};
+        crossing_begin(&c, w, dtype, v);
+        check_import(&c);
+      }
+    }
+  }
+}
+
+void import__refuses_dtypes_that_the_memory_lacks(void **state) {
+  world *w = *state;
+  for (int32_t dtype = 0; dtype < ist__dtype_count(); dtype++) {
+    for (int v = 0; v < 3 && !world_takes(w, dtype); v++) {
+      crossing c = {.layout = SOURCE_ROW_MAJOR};
+      crossing_begin(&c, w, dtype, v);
+      ist_tensor *tensor = (void *)w;
+      ist_receipt receipt = {.struct_size = sizeof receipt};
+      ist_error error = {0};
+      ist_code code = import_source(&c, &tensor, &receipt, &error);
+      assert_refused_whole(&c, code, IST_ERR_TARGET_DTYPE, tensor, &receipt,
+                           &error);
+    }
+  }
+}
+
+void import__refuses_what_it_cannot_read(void **state) {
+  world *w = *state;
+  for (int what = 0; what < 4; what++) {
+    static const ist_code wanted[] = {IST_ERR_DLPACK_VERSION, IST_ERR_NDIM,
+                                      IST_ERR_NO_ROUTE, IST_ERR_NULL_DATA};
+    crossing c = {.layout = SOURCE_ROW_MAJOR};
+    crossing_begin(&c, w, 10, 0);
+    if (what == 0) c.from.versioned.version.major = 2;
+    if (what == 1) c.from.versioned.dl_tensor.ndim = -1;
+    if (what == 2) c.from.versioned.dl_tensor.device.device_type = kDLCUDA;
+    if (what == 3) c.from.versioned.dl_tensor.data = NULL;
+    ist_tensor *tensor = (void *)w;
+    ist_receipt receipt = {.struct_size = sizeof receipt};
+    ist_error error = {0};
+    ist_code code = import_source(&c, &tensor, &receipt, &error);
+    assert_refused_whole(&c, code, wanted[what], tensor, &receipt, &error);
+    assert_idle(w);
+  }
+}
+
+// jax-ml/jax#37830: an alias shows later writes and says so; a copy does not.
+void import__writes_show_in_an_alias_only(void **state) {
+  world *w = *state;
+  for (int v = 0; v < 3; v += 2) {
+    crossing c = {.layout = SOURCE_ROW_MAJOR};
+    crossing_begin(&c, w, 10, v);
+    ist_tensor *tensor;
+    ist_receipt receipt = {.struct_size = sizeof receipt};
+    ist_error error = {0};
+    assert_ok(import_source(&c, &tensor, &receipt, &error), error);
+    unsigned char before[source_room], after[source_room];
+    read_values(&c, tensor, before);
+    *source_address(&c.from) ^= 0xFF;
+    read_values(&c, tensor, after);
+    bool shows = memcmp(before, after, source_room) != 0;
+    assert_that(&c, shows == (receipt.route == IST_ROUTE_ALIAS));
+    ist_tensor_release(tensor);
+  }
+}
