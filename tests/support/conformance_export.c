@@ -17,10 +17,10 @@ static void check_flags(const crossing *c, const exported *e, bool read_only,
 
 static void check_exported_values(const crossing *c, const DLTensor *tensor,
                                   bool padded) {
-  unsigned char got[source_room], wanted[source_room];
+  unsigned char got[sample_room], wanted[sample_room];
   gather_bits(tensor, padded, padded, got);
   gather_bits(&c->from.versioned.dl_tensor, c->from.padded, padded, wanted);
-  assert_that(c, memcmp(got, wanted, source_room) == 0);
+  assert_that(c, memcmp(got, wanted, sample_room) == 0);
 }
 
 static void check_exported(crossing *c, ist_tensor *tensor, const exported *e,
@@ -88,11 +88,11 @@ static void check_export(crossing *c, bool tensor_first) {
 void export__every_dtype_layout_and_wish(void **state) {
   world *w = *state;
   for (int32_t dtype = 0; dtype < ist__dtype_count(); dtype++) {
-    for (int layout = 0; layout < SOURCE_LAYOUTS; layout++) {
+    for (int layout = 0; layout < SAMPLE_LAYOUTS; layout++) {
       for (int v = 0; v < variants; v++) {
         if (!world_takes(w, dtype)) continue;
         if (v >= 6 && ist__dtype_at(dtype)->bits >= 8) continue;
-        crossing c = {.layout = (source_layout)layout};
+        crossing c = {.layout = (sample_layout)layout};
         crossing_begin(&c, w, dtype, v);
         check_export(&c, (v + layout) % 2 != 0);
       }
@@ -107,7 +107,7 @@ void export__reaches_a_consumer_on_the_host(void **state) {
   ist_error error = {0};
   assert_ok(ist_device_memory(ist_context_host(w->context), 0, &host, &error),
             error);
-  crossing c = {.layout = SOURCE_ROW_MAJOR};
+  crossing c = {.layout = SAMPLE_ROW_MAJOR};
   crossing_begin(&c, w, 10, 0);
   ist_tensor *tensor;
   assert_ok(import_source(&c, &tensor, NULL, &error), error);

@@ -7,7 +7,7 @@
 // May the memory view this source as it is?
 static bool may_share(const crossing *c) {
   const ist_capability *m = &c->w->memory;
-  uint64_t address = (uintptr_t)source_address(&c->from);
+  uint64_t address = (uintptr_t)sample_address(&c->from);
   bool writable = !c->legacy && (c->from.layout & IST_LAYOUT_OVERLAP) == 0;
   return (m->can & IST_CAN_ADOPT) != 0 &&
          (m->can & IST_CAN_HOST_ADDRESS) != 0 &&
@@ -36,7 +36,7 @@ static void check_alias(crossing *c, ist_tensor *tensor,
   assert_that(c, receipt->bytes_moved == 0 && receipt->hops == 0);
   assert_that(c, c->from.deleted == 0);
   if (c->from.count != 0) {
-    assert_that(c, host_address(tensor) == source_address(&c->from));
+    assert_that(c, host_address(tensor) == sample_address(&c->from));
   }
   bool read_only = c->legacy || (c->from.layout & IST_LAYOUT_OVERLAP) != 0;
   assert_that(c, receipt->read_only == read_only);
@@ -83,10 +83,10 @@ static void check_import(crossing *c) {
 void import__every_dtype_layout_and_wish(void **state) {
   world *w = *state;
   for (int32_t dtype = 0; dtype < ist__dtype_count(); dtype++) {
-    for (int layout = 0; layout < SOURCE_LAYOUTS; layout++) {
+    for (int layout = 0; layout < SAMPLE_LAYOUTS; layout++) {
       for (int v = 0; v < variants; v++) {
         if (!world_takes(w, dtype) || !variant_makes_sense(dtype, v)) continue;
-        crossing c = {.layout = (source_layout)layout};
+        crossing c = {.layout = (sample_layout)layout};
         crossing_begin(&c, w, dtype, v);
         check_import(&c);
       }
@@ -98,7 +98,7 @@ void import__refuses_dtypes_that_the_memory_lacks(void **state) {
   world *w = *state;
   for (int32_t dtype = 0; dtype < ist__dtype_count(); dtype++) {
     for (int v = 0; v < 3 && !world_takes(w, dtype); v++) {
-      crossing c = {.layout = SOURCE_ROW_MAJOR};
+      crossing c = {.layout = SAMPLE_ROW_MAJOR};
       crossing_begin(&c, w, dtype, v);
       ist_tensor *tensor = (void *)w;
       ist_receipt receipt = {.struct_size = sizeof receipt};
@@ -115,7 +115,7 @@ void import__refuses_what_it_cannot_read(void **state) {
   for (int what = 0; what < 4; what++) {
     static const ist_code wanted[] = {IST_ERR_DLPACK_VERSION, IST_ERR_NDIM,
                                       IST_ERR_NO_ROUTE, IST_ERR_NULL_DATA};
-    crossing c = {.layout = SOURCE_ROW_MAJOR};
+    crossing c = {.layout = SAMPLE_ROW_MAJOR};
     crossing_begin(&c, w, 10, 0);
     if (what == 0) c.from.versioned.version.major = 2;
     if (what == 1) c.from.versioned.dl_tensor.ndim = -1;
@@ -134,17 +134,17 @@ void import__refuses_what_it_cannot_read(void **state) {
 void import__writes_show_in_an_alias_only(void **state) {
   world *w = *state;
   for (int v = 0; v < 3; v += 2) {
-    crossing c = {.layout = SOURCE_ROW_MAJOR};
+    crossing c = {.layout = SAMPLE_ROW_MAJOR};
     crossing_begin(&c, w, 10, v);
     ist_tensor *tensor;
     ist_receipt receipt = {.struct_size = sizeof receipt};
     ist_error error = {0};
     assert_ok(import_source(&c, &tensor, &receipt, &error), error);
-    unsigned char before[source_room], after[source_room];
+    unsigned char before[sample_room], after[sample_room];
     read_values(&c, tensor, before);
-    *source_address(&c.from) ^= 0xFF;
+    *sample_address(&c.from) ^= 0xFF;
     read_values(&c, tensor, after);
-    bool shows = memcmp(before, after, source_room) != 0;
+    bool shows = memcmp(before, after, sample_room) != 0;
     assert_that(&c, shows == (receipt.route == IST_ROUTE_ALIAS));
     ist_tensor_release(tensor);
   }

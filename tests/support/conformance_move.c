@@ -35,10 +35,10 @@ void move__every_dtype_layout_and_wish(void **state) {
   world *w = *state;
   const ist_device *host = ist_context_host(w->context);
   for (int32_t dtype = 0; dtype < ist__dtype_count(); dtype++) {
-    for (int layout = 0; layout < SOURCE_LAYOUTS; layout++) {
+    for (int layout = 0; layout < SAMPLE_LAYOUTS; layout++) {
       for (int v = 0; v < variants; v++) {
         if (!world_takes(w, dtype) || !variant_makes_sense(dtype, v)) continue;
-        crossing c = {.layout = (source_layout)layout};
+        crossing c = {.layout = (sample_layout)layout};
         crossing_begin(&c, w, dtype, v);
         ist_copy copy = c.copy;
         c.copy = IST_COPY_AUTO;
@@ -76,7 +76,7 @@ void move__every_dtype_layout_and_wish(void **state) {
 
 void move__between_devices_of_one_backend(void **state) {
   world *w = *state;
-  crossing c = {.layout = SOURCE_ROW_MAJOR};
+  crossing c = {.layout = SAMPLE_ROW_MAJOR};
   crossing_begin(&c, w, 10, 0);
   ist_tensor *tensor;
   ist_error error = {0};
@@ -105,7 +105,7 @@ void move__between_devices_of_one_backend(void **state) {
 static void check_closing(const subject *under_test, const int *order) {
   world w;
   open_world(&w, under_test);
-  crossing c = {.layout = SOURCE_ROW_MAJOR};
+  crossing c = {.layout = SAMPLE_ROW_MAJOR};
   crossing_begin(&c, &w, 10, 0);
   ist_tensor *tensor;
   exported e;

@@ -54,10 +54,10 @@ void crossing_begin(crossing *c, world *w, int32_t dtype, int variant) {
   c->copy = (ist_copy)(variant % 3);
   c->legacy = variant / 3 % 2 != 0;
   bool padded = variant / 6 % 2 != 0;
-  source_make(&c->from, c->dtype, c->layout, padded,
+  sample_make(&c->from, c->dtype, c->layout, padded,
               (uint64_t)(dtype * 100 + variant));
   snprintf(c->text, sizeof c->text, "%s: %s %s%s%s copy=%s", w->subject->name,
-           ist__dtype_at(dtype)->name, source_layout_name(c->layout),
+           ist__dtype_at(dtype)->name, sample_layout_name(c->layout),
            padded ? " padded" : "", c->legacy ? " legacy" : "",
            copy_names[c->copy]);
 }
@@ -106,7 +106,7 @@ bool read_values(const crossing *c, ist_tensor *tensor, unsigned char *got) {
   ist_tensor_info info = {.struct_size = sizeof info};
   ist_error error = {0};
   assert_ok(ist_tensor_describe(tensor, &info, &error), error);
-  memset(got, 0, source_room);
+  memset(got, 0, sample_room);
   DLTensor target = {.data = got,
                      .device = {kDLCPU, 0},
                      .ndim = c->from.versioned.dl_tensor.ndim,
@@ -128,10 +128,10 @@ bool read_values(const crossing *c, ist_tensor *tensor, unsigned char *got) {
 }
 
 void assert_values(const crossing *c, ist_tensor *tensor) {
-  unsigned char got[source_room], wanted[source_room];
+  unsigned char got[sample_room], wanted[sample_room];
   bool padded = read_values(c, tensor, got);
   gather_bits(&c->from.versioned.dl_tensor, c->from.padded, padded, wanted);
-  assert_that(c, memcmp(got, wanted, source_room) == 0);
+  assert_that(c, memcmp(got, wanted, sample_room) == 0);
 }
 
 unsigned char *host_address(ist_tensor *tensor) {
@@ -143,5 +143,5 @@ unsigned char *host_address(ist_tensor *tensor) {
 }
 
 bool inside_source(const crossing *c, const unsigned char *address) {
-  return address >= c->from.bytes && address < c->from.bytes + source_room;
+  return address >= c->from.bytes && address < c->from.bytes + sample_room;
 }

@@ -8,7 +8,7 @@
 
 #include "support/conformance.h"
 #include "support/counting_allocator.h"
-#include "support/source.h"
+#include "support/sample.h"
 #include "support/testing.h"
 
 // One open backend; opened once for the whole group, as clients are dear.
@@ -31,9 +31,9 @@ void assert_idle(const world *w);
 // One crossing under test, and a name for messages.
 typedef struct crossing {
   world *w;
-  source from;
+  sample from;
   DLDataType dtype;
-  source_layout layout;
+  sample_layout layout;
   ist_copy copy;
   bool legacy;
   char text[120];
@@ -69,7 +69,7 @@ ist_code export_tensor(crossing *c, ist_tensor *tensor, exported *out,
 const DLTensor *exported_tensor(const exported *e);
 void exported_delete(exported *e);
 
-// Reads a tensor's elements, dense, into source_room bytes; returns whether
+// Reads a tensor's elements, dense, into sample_room bytes; returns whether
 // they are padded.
 bool read_values(const crossing *c, ist_tensor *tensor, unsigned char *got);
 // The tensor's elements equal the source's, bit by bit.

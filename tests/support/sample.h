@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// source.h: a producer for tests: tensors of any dtype and layout, with a count
+// sample.h: a producer for tests: tensors of any dtype and layout, with a count
 // of deleter calls, and their values gathered bit by bit.
 
-#ifndef ISTHMUS_TESTS_SUPPORT_SOURCE_H_
-#define ISTHMUS_TESTS_SUPPORT_SOURCE_H_
+#ifndef ISTHMUS_TESTS_SUPPORT_SAMPLE_H_
+#define ISTHMUS_TESTS_SUPPORT_SAMPLE_H_
 
 #include <isthmus/isthmus.h>
 #include <stdatomic.h>
 
-typedef enum source_layout {
-  SOURCE_SCALAR,
-  SOURCE_ROW_MAJOR,
-  SOURCE_UNALIGNED,  // row-major, at an odd multiple of the item size
-  SOURCE_PERMUTED,
-  SOURCE_GAPS,
-  SOURCE_NEGATIVE,
-  SOURCE_BROADCAST,
-  SOURCE_EMPTY,
-  SOURCE_LAYOUTS
-} source_layout;
+typedef enum sample_layout {
+  SAMPLE_SCALAR,
+  SAMPLE_ROW_MAJOR,
+  SAMPLE_UNALIGNED,  // row-major, at an odd multiple of the item size
+  SAMPLE_PERMUTED,
+  SAMPLE_GAPS,
+  SAMPLE_NEGATIVE,
+  SAMPLE_BROADCAST,
+  SAMPLE_EMPTY,
+  SAMPLE_LAYOUTS
+} sample_layout;
 
 enum {
-  source_room = 2048
+  sample_room = 2048
 };
 
-typedef struct source {
+typedef struct sample {
   DLManagedTensorVersioned versioned;
   DLManagedTensor legacy;
   atomic_int deleted;  // deleter calls of either
@@ -33,24 +33,24 @@ typedef struct source {
   uint32_t layout;  // the set of ist_layout that it should be called
   bool padded;
   uint64_t count;
-  _Alignas(64) unsigned char bytes[source_room];
-} source;
+  _Alignas(64) unsigned char bytes[sample_room];
+} sample;
 
 // Writes a tensor of random elements. padded: sub-byte elements, one to a byte.
-void source_make(source *out, DLDataType dtype, source_layout layout,
+void sample_make(sample *out, DLDataType dtype, sample_layout layout,
                  bool padded, uint64_t seed);
-const char *source_layout_name(source_layout layout);
+const char *sample_layout_name(sample_layout layout);
 
 // Its address of element 0.
-unsigned char *source_address(const source *from);
+unsigned char *sample_address(const sample *from);
 
 // Bytes of count elements, dense.
 size_t dense_size(DLDataType dtype, bool padded, uint64_t count);
 
 // The elements of a host tensor in row-major order, dense, packed or padded:
-// the oracle of every copy. out has room for source_room bytes; all of them are
+// the oracle of every copy. out has room for sample_room bytes; all of them are
 // written, zero beyond the elements.
 void gather_bits(const DLTensor *tensor, bool padded, bool out_padded,
                  unsigned char *out);
 
-#endif  // ISTHMUS_TESTS_SUPPORT_SOURCE_H_
+#endif  // ISTHMUS_TESTS_SUPPORT_SAMPLE_H_

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// source.c: tensors of every dtype and layout, made and read without a line of
+// sample.c: tensors of every dtype and layout, made and read without a line of
 // the library.
 
-#include "support/source.h"
+#include "support/sample.h"
 
 #include <string.h>
 
 static void count_versioned(DLManagedTensorVersioned *self) {
-  source *s = self->manager_ctx;
+  sample *s = self->manager_ctx;
   atomic_fetch_add(&s->deleted, 1);
 }
 
 static void count_legacy(DLManagedTensor *self) {
-  source *s = self->manager_ctx;
+  sample *s = self->manager_ctx;
   atomic_fetch_add(&s->deleted, 1);
 }
 
@@ -23,21 +23,21 @@ static const struct {
   int64_t strides[3];
   int64_t first;  // element number of element 0
   uint32_t layout;
-} layouts[SOURCE_LAYOUTS] = {
-    [SOURCE_SCALAR] = {"scalar", 0, {0}, {0}, 0, 0},
-    [SOURCE_ROW_MAJOR] = {"row-major", 3, {2, 3, 4}, {12, 4, 1}, 0, 0},
-    [SOURCE_UNALIGNED] = {"unaligned", 3, {2, 3, 4}, {12, 4, 1}, 1, 0},
-    [SOURCE_PERMUTED] =
+} layouts[SAMPLE_LAYOUTS] = {
+    [SAMPLE_SCALAR] = {"scalar", 0, {0}, {0}, 0, 0},
+    [SAMPLE_ROW_MAJOR] = {"row-major", 3, {2, 3, 4}, {12, 4, 1}, 0, 0},
+    [SAMPLE_UNALIGNED] = {"unaligned", 3, {2, 3, 4}, {12, 4, 1}, 1, 0},
+    [SAMPLE_PERMUTED] =
         {"permuted", 3, {2, 3, 4}, {1, 2, 6}, 0, IST_LAYOUT_PERMUTED},
-    [SOURCE_GAPS] = {"gaps", 2, {3, 5}, {8, 1}, 0, IST_LAYOUT_GAPS},
-    [SOURCE_NEGATIVE] =
+    [SAMPLE_GAPS] = {"gaps", 2, {3, 5}, {8, 1}, 0, IST_LAYOUT_GAPS},
+    [SAMPLE_NEGATIVE] =
         {"negative", 2, {3, 4}, {-4, -1}, 11, IST_LAYOUT_NEGATIVE},
-    [SOURCE_BROADCAST] =
+    [SAMPLE_BROADCAST] =
         {"broadcast", 2, {4, 3}, {0, 1}, 0, IST_LAYOUT_OVERLAP},
-    [SOURCE_EMPTY] = {"empty", 3, {2, 0, 4}, {7, -3, 0}, 0, 0},
+    [SAMPLE_EMPTY] = {"empty", 3, {2, 0, 4}, {7, -3, 0}, 0, 0},
 };
 
-const char *source_layout_name(source_layout layout) {
+const char *sample_layout_name(sample_layout layout) {
   return layouts[layout].name;
 }
 
@@ -48,12 +48,12 @@ size_t dense_size(DLDataType dtype, bool padded, uint64_t count) {
 
 // Random bytes; booleans are 0 or 1, and padded bytes hold only their element,
 // since what else such a byte may hold is nobody's promise.
-static void fill(source *s, DLDataType dtype, uint64_t seed) {
+static void fill(sample *s, DLDataType dtype, uint64_t seed) {
   uint64_t x = seed * 2 + 1;
   unsigned char mask = 0xFF;
   if (dtype.code == kDLBool) mask = 1;
   if (s->padded) mask = (unsigned char)((1U << dtype.bits) - 1);
-  for (size_t i = 0; i < source_room; i++) {
+  for (size_t i = 0; i < sample_room; i++) {
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -61,7 +61,7 @@ static void fill(source *s, DLDataType dtype, uint64_t seed) {
   }
 }
 
-void source_make(source *out, DLDataType dtype, source_layout layout,
+void sample_make(sample *out, DLDataType dtype, sample_layout layout,
                  bool padded, uint64_t seed) {
   memset(out, 0, sizeof *out);
   atomic_init(&out->deleted, 0);
@@ -97,7 +97,7 @@ void source_make(source *out, DLDataType dtype, source_layout layout,
       .dl_tensor = tensor, .manager_ctx = out, .deleter = count_legacy};
 }
 
-unsigned char *source_address(const source *from) {
+unsigned char *sample_address(const sample *from) {
   const DLTensor *t = &from->versioned.dl_tensor;
   return (unsigned char *)t->data + t->byte_offset;
 }
@@ -124,7 +124,7 @@ void gather_bits(const DLTensor *tensor, bool padded, bool out_padded,
   const unsigned char *address =
       (const unsigned char *)tensor->data + tensor->byte_offset;
   int64_t index[IST_MAX_NDIM] = {0};
-  memset(out, 0, source_room);
+  memset(out, 0, sample_room);
   int64_t count = 1;
   for (int32_t d = 0; d < tensor->ndim; d++) count *= tensor->shape[d];
   for (int64_t n = 0; n < count; n++) {
