@@ -119,7 +119,7 @@ static void copy_run(const axis *a, size_t item, const char *from, char *to) {
     case 16:
       COPY_RUN(16);
     default:
-      assert(!"an item size that no row of dtype.def has");  // unreachable
+      assert(false && "no row of dtype.def has it");  // unreachable
   }
 }
 

@@ -155,7 +155,7 @@ static ist_code out_of_space(const ist__view *view, uint64_t start,
 
 // data and byte_offset of a tensor with elements.
 static ist_code check_address(ist__view *out, bool address, ist_error *err) {
-  bool is_handle = ist__device_code_is_handle(out->device.device_type);
+  bool is_handle = ist__device_code_is_handle((int32_t)out->device.device_type);
   if (out->data == NULL && address) {
     return ist_error_set(err, IST_ERR_NULL_DATA,
                          COULD_NOT "data is NULL with %" PRIu64
