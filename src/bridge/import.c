@@ -26,7 +26,7 @@ static void source_memory(const ist_device *host, DLDevice device,
                           ist_capability *out) {
   ist__struct_read(out, sizeof *out, ist__device_capability(host, 0));
   out->dl_device = device;
-  if (!ist__device_code_is_host(device.device_type)) {
+  if (!ist__device_code_is_host((int32_t)device.device_type)) {
     out->can = IST_CAN_LEND;
   }
 }
@@ -122,7 +122,7 @@ ist_code ist_tensor_wrap(ist_context *context, const DLTensor *view,
                          "memory could not be wrapped: context, view or out "
                          "is NULL; needs all three");
   }
-  if (!ist__device_code_is_host(view->device.device_type)) {
+  if (!ist__device_code_is_host((int32_t)view->device.device_type)) {
     return ist_error_set(err, IST_ERR_NO_ROUTE,
                          "memory could not be wrapped: device code %d is not "
                          "the host's; needs memory of this process",
