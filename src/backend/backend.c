@@ -182,21 +182,23 @@ ist_code ist__backend_execute(ist_backend *backend,
   }
   if (call_fails(backend, "execute", &r, err)) return r.err->code;
   ist_code code = backend->ops.execute(backend->self, execution, r.err);
-  for (size_t i = 0; code == IST_OK && i < execution->output_count; i++) {
-    if (execution->outputs[i] == NULL) code = IST_ERR_BACKEND_ABI;
-  }
-  if (code == IST_OK) return IST_OK;
-  if (r.err->code == IST_OK) {
-    ist_error_set(r.err, code,
-                  "%s: execute gave nothing: an output is NULL after success; "
-                  "needs all of them",
-                  backend->facts.name);
-  }
+  bool all = true;
   for (size_t i = 0; i < execution->output_count; i++) {
-    ist__backend_release_buffer(backend, execution->outputs[i]);
+    all = all && execution->outputs[i] != NULL;
+  }
+  if (code == IST_OK && all) return IST_OK;
+  for (size_t i = 0; i < execution->output_count; i++) {
+    // After a failure what is left there is nobody's buffer.
+    if (code == IST_OK) {
+      ist__backend_release_buffer(backend, execution->outputs[i]);
+    }
     execution->outputs[i] = NULL;
   }
-  return code;
+  if (code != IST_OK) return code;
+  return ist_error_set(r.err, IST_ERR_BACKEND_ABI,
+                       "%s: execute gave nothing: an output is NULL after "
+                       "success; needs all of them",
+                       backend->facts.name);
 }
 
 // --------------------------------------------------------- life and facts --

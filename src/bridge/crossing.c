@@ -60,8 +60,7 @@ ist_code ist__cargo_decide(const ist__cargo *cargo,
       .memory = cargo->memory,
       .layout = cargo->view.layout,
       .dtype = cargo->view.dtype_number,
-      .grant = options->grant != IST_GRANT_FROM_SOURCE ? options->grant
-                                                       : cargo->grant,
+      .grant = cargo->grant,
       .address = (uintptr_t)ist__view_address(&cargo->view),
       .nbytes = cargo->view.nbytes,
       .in_place = in_place,
@@ -145,14 +144,6 @@ ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
   bool host_reads = ist__cargo_host_reads(cargo);
   // A backend's copy_out writes its own packing.
   if (!host_reads) padded = from->padded;
-  const ist__dtype *dtype = ist__dtype_at(from->dtype_number);
-  if (host_reads && dtype->bits < 8 && !from->padded &&
-      from->layout != IST_LAYOUT_ROW_MAJOR) {
-    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                         "%s could not be copied: its packed elements have "
-                         "strides; needs dense packed or padded elements",
-                         dtype->name);
-  }
   ist_code code =
       ist__view_dense(from->dtype, from->ndim, from->shape, padded, out, err);
   if (code != IST_OK) return code;

@@ -39,6 +39,9 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
   ist__cargo cargo;
   ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
   if (code != IST_OK) return code;
+  ist_options known;
+  ist__struct_read(&known, sizeof known, options);
+  if (known.grant != IST_GRANT_FROM_SOURCE) cargo.grant = known.grant;
   ist__decision plan;
   if (device != NULL) {
     ist__target target;

@@ -59,6 +59,13 @@ static void log_whole(const ist__pjrt *pjrt, const char *text, size_t length) {
   ist__free(pjrt->env, copy);
 }
 
+static void destroy_error(const ist__pjrt *pjrt, PJRT_Error *error) {
+  if (error == NULL || !ist__pjrt_has(pjrt, IST_SLOT_Error_Destroy)) return;
+  IST_PJRT_ARGS(PJRT_Error_Destroy_Args, destroy);
+  destroy.error = error;
+  call_void(pjrt, IST_SLOT_Error_Destroy, &destroy);
+}
+
 // Reads an error's code and first meaningful line, and destroys it.
 static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error, char *line,
                           size_t size) {
@@ -68,9 +75,9 @@ static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error, char *line,
     IST_PJRT_ARGS(PJRT_Error_GetCode_Args, get);
     get.error = error;
     get.code = native;
-    // An error of the error would have no end: it is let go of unread.
     PJRT_Error *second = pjrt->table->slot[IST_SLOT_Error_GetCode](&get);
     if (second == NULL) native = get.code;
+    destroy_error(pjrt, second);  // unread: errors of errors would not end
   }
   if (ist__pjrt_has(pjrt, IST_SLOT_Error_Message)) {
     // It has no result: a plugin that refuses leaves what was preset.
@@ -82,11 +89,7 @@ static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error, char *line,
       log_whole(pjrt, get.message, get.message_size);
     }
   }
-  if (ist__pjrt_has(pjrt, IST_SLOT_Error_Destroy)) {
-    IST_PJRT_ARGS(PJRT_Error_Destroy_Args, destroy);
-    destroy.error = error;
-    call_void(pjrt, IST_SLOT_Error_Destroy, &destroy);
-  }
+  destroy_error(pjrt, error);
   return native;
 }
 

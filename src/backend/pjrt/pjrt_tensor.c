@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "backend/pjrt/buffer.h"
+#include "backend/pjrt/foreign.h"
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "tensor/layout.h"
@@ -137,65 +137,22 @@ static char *placed_bytes(const ist_placement *source) {
 
 // ---- views
 
-// What must happen once when a plugin gives foreign memory back. The plugin
-// may do so on a thread of its own, after the backend was closed, and
-// (should it call back while it fails) before the view is ours.
-typedef struct adoption {
-  ist__pjrt_client *client;
-  ist_release_fn release;
-  void *release_self;
-  atomic_uint state;
-} adoption;
-
-enum {
-  ADOPTION_IS_OURS = 1,
-  ADOPTION_IS_OVER = 2
-};
-
-static void adoption_end(adoption *a) {
-  ist__pjrt_client *client = a->client;
-  ist_release_fn release = a->release;
-  void *release_self = a->release_self;
-  ist__free(client->env, a);
-  if (release != NULL) release(release_self);
-  ist__pjrt_client_drop(client);
-}
-
-static void memory_is_given_back(void *data, void *arg) {
-  (void)data;
-  adoption *a = arg;
-  if (atomic_fetch_or(&a->state, ADOPTION_IS_OVER) == ADOPTION_IS_OURS)
-    adoption_end(a);
-}
-
 ist_code ist__pjrt_adopt(void *self, const ist_placement *source, void **out,
                          ist_error *err) {
   ist__pjrt_client *client = self;
   ist__pjrt_tensor *tensor = NULL;
   ist_code code = describe(client, source, &tensor, err);
   if (code != IST_OK) return code;
-  adoption *a = ist__alloc_zero(client->env, sizeof *a);
-  if (a == NULL) {
-    ist__free(client->env, tensor);
-    return ist__error_memory(err, "a view", sizeof *a);
-  }
-  a->client = client;
-  a->release = source->release;
-  a->release_self = source->release_self;
-  atomic_init(&a->state, 0);
   ist__pjrt_shape shape = shape_of(tensor);
-  code = ist__pjrt_view(client, tensor->memory, &shape, placed_bytes(source),
-                        memory_is_given_back, a, &tensor->buffer, err);
+  code = ist__pjrt_view_foreign(client, tensor->memory, &shape,
+                                placed_bytes(source), source->release,
+                                source->release_self, &tensor->buffer, err);
   if (code != IST_OK) {
-    ist__free(client->env, a);
     ist__free(client->env, tensor);
     return code;
   }
-  ist__refcount_take(&client->holders);
   tensor->order_known = true;
   *out = tensor;
-  if (atomic_fetch_or(&a->state, ADOPTION_IS_OURS) == ADOPTION_IS_OVER)
-    adoption_end(a);
   return IST_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/pjrt/buffer.h"
+#include "backend/pjrt/foreign.h"
 #include "base/alloc.h"
 #include "tensor/dtype.h"
 
@@ -29,7 +29,8 @@ typedef struct probe {
   block *block;
 } probe;
 
-static void block_drop(block *b) {
+static void block_drop(void *self) {
+  block *b = self;
   if (!ist__refcount_drop(&b->holders)) return;
   ist__pjrt_client *client = b->client;
   ist__free(client->env, b->bytes);
@@ -55,11 +56,6 @@ static ist_code block_make(ist__pjrt_client *client, block **out,
   return IST_OK;
 }
 
-static void view_is_gone(void *data, void *arg) {
-  (void)data;
-  block_drop(arg);
-}
-
 static void note(const probe *p, const char *what, const ist_error *err) {
   ist__log(p->client->env, IST_LOG_DEBUG, "%s: memory %s: %s: %s",
            p->client->plugin.pjrt.name, p->memory->kind, what, err->message);
@@ -72,9 +68,9 @@ static PJRT_Buffer *view_block(const probe *p, const ist__pjrt_shape *shape,
   PJRT_Buffer *buffer = NULL;
   ist_error err;
   ist__refcount_take(&p->block->holders);
-  ist_code code =
-      ist__pjrt_view(p->client, p->memory, shape, p->block->bytes + offset,
-                     view_is_gone, p->block, &buffer, &err);
+  ist_code code = ist__pjrt_view_foreign(p->client, p->memory, shape,
+                                         p->block->bytes + offset, block_drop,
+                                         p->block, &buffer, &err);
   if (code != IST_OK) {
     note(p, what, &err);
     block_drop(p->block);
