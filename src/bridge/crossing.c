@@ -19,8 +19,7 @@ ist_code ist__target_make(const ist_device *device, const ist_options *options,
   ist_code code =
       ist__device_find_memory(device, out->options.memory, &out->memory, err);
   if (code != IST_OK) return code;
-  ist__struct_read(&out->capability, sizeof out->capability,
-                   ist__device_capability(device, out->memory));
+  out->capability = ist__device_capability(device, out->memory);
   return IST_OK;
 }
 
@@ -30,8 +29,7 @@ ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist__cargo *out,
   ist_code code = ist__tensor_lend(tensor, &at, err);
   if (code != IST_OK) return code;
   ist__tensor_view_of(tensor, at, &out->view);
-  ist__struct_read(&out->memory, sizeof out->memory,
-                   ist__tensor_capability(tensor));
+  out->memory = ist__tensor_capability(tensor);
   out->grant = tensor->grant;
   out->tensor = tensor;
   out->release = NULL;
@@ -57,7 +55,7 @@ ist_code ist__cargo_decide(const ist__cargo *cargo,
   }
   ist_offer offer = {
       .struct_size = sizeof offer,
-      .memory = cargo->memory,
+      .memory = *cargo->memory,
       .layout = cargo->view.layout,
       .dtype = cargo->view.dtype_number,
       .grant = cargo->grant,
@@ -77,13 +75,13 @@ ist_code ist__crossing_decide(const ist__cargo *cargo,
                               const ist__target *target, ist__decision *out,
                               ist_error *err) {
   const ist_tensor *t = cargo->tensor;
-  bool layout_fits = (cargo->view.layout & ~target->capability.layouts) == 0;
+  bool layout_fits = (cargo->view.layout & ~target->capability->layouts) == 0;
   bool same_backend =
       t != NULL && t->device->backend == target->device->backend;
   bool in_place = same_backend && t->device == target->device &&
                   t->memory == target->memory && layout_fits;
   bool peer = same_backend && t->device->backend->ops.copy_peer != NULL;
-  return ist__cargo_decide(cargo, &target->capability, &target->options,
+  return ist__cargo_decide(cargo, target->capability, &target->options,
                            in_place, peer, out, err);
 }
 
@@ -276,7 +274,7 @@ static ist_code cross_alias(const ist__cargo *cargo, arrival *a,
   a->view = &cargo->view;
   a->grant = cargo->grant;
   a->copied = false;
-  a->address = (a->target->capability.can & IST_CAN_HOST_ADDRESS) != 0;
+  a->address = (a->target->capability->can & IST_CAN_HOST_ADDRESS) != 0;
   if (source == NULL) {
     return adopt(a, cargo->release, cargo->release_self, out, err);
   }
@@ -289,7 +287,7 @@ static ist_code cross_alias(const ist__cargo *cargo, arrival *a,
 static ist_code cross_copy(const ist__cargo *cargo, arrival *a,
                            const ist__decision *decision, ist_tensor **out,
                            ist_error *err) {
-  const ist_capability *to = &a->target->capability;
+  const ist_capability *to = a->target->capability;
   uint32_t viewing = IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS;
   bool host_writes = (to->can & viewing) == viewing;
   a->grant = IST_GRANT_WRITABLE;

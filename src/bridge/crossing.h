@@ -11,7 +11,7 @@
 // What crosses. view has its address where the source has one.
 typedef struct ist__cargo {
   ist__view view;
-  ist_capability memory;  // of the memory that it lies in
+  const ist_capability *memory;  // of the memory that it lies in
   ist_grant grant;
   ist_tensor *tensor;      // the source, when it is a tensor of ours
   ist_release_fn release;  // called once when an alias of it ends
@@ -23,7 +23,7 @@ typedef struct ist__cargo {
 typedef struct ist__target {
   const ist_device *device;
   size_t memory;
-  ist_capability capability;
+  const ist_capability *capability;
   ist_options options;
 } ist__target;
 
@@ -73,7 +73,7 @@ ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
 // True when the host can read the cargo at its address.
 static inline bool ist__cargo_host_reads(const ist__cargo *cargo) {
   uint32_t needed = IST_CAN_HOST_ADDRESS | IST_CAN_LEND;
-  return (cargo->memory.can & needed) == needed;
+  return (cargo->memory->can & needed) == needed;
 }
 
 #endif  // ISTHMUS_BRIDGE_CROSSING_H_

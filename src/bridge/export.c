@@ -13,10 +13,10 @@
 // Anyone: takes the address as it is, or bytes of the host.
 static void make_anyone(const ist__cargo *cargo, bool legacy,
                         ist__consumer *out) {
-  bool as_it_is = (cargo->memory.can & IST_CAN_LEND) != 0 &&
+  bool as_it_is = (cargo->memory->can & IST_CAN_LEND) != 0 &&
                   out->options.copy != IST_COPY_ALWAYS;
   uint32_t host = IST_CAN_HOST_ADDRESS;
-  if (as_it_is) host &= cargo->memory.can;
+  if (as_it_is) host &= cargo->memory->can;
   out->capability = (ist_capability){
       .struct_size = sizeof out->capability,
       .can = IST_CAN_ADOPT | IST_CAN_PADDED | host |
@@ -24,7 +24,7 @@ static void make_anyone(const ist__cargo *cargo, bool legacy,
       .layouts = IST_LAYOUT_ANY,
       .alignment = 1,
       .dtypes = ist__dtype_all(),
-      .dl_device = as_it_is ? cargo->memory.dl_device : (DLDevice){kDLCPU, 0}};
+      .dl_device = as_it_is ? cargo->memory->dl_device : (DLDevice){kDLCPU, 0}};
 }
 
 void ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
@@ -89,7 +89,7 @@ static uint64_t flags_of(const ist__decision *plan, const ist__view *view) {
 
 static ist_code export_view(ist__cargo *cargo, const ist__decision *plan,
                             managed_out out, ist_error *err) {
-  cargo->view.device = cargo->memory.dl_device;
+  cargo->view.device = cargo->memory->dl_device;
   ist__export what = {
       .view = &cargo->view,
       .flags = flags_of(plan, &cargo->view),

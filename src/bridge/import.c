@@ -24,7 +24,7 @@ static void consume_legacy(void *self) {
 // where this process can read it, else an address that only that device reads.
 static void source_memory(const ist_device *host, DLDevice device,
                           ist_capability *out) {
-  ist__struct_read(out, sizeof *out, ist__device_capability(host, 0));
+  *out = *ist__device_capability(host, 0);
   out->dl_device = device;
   if (!ist__device_code_is_host((int32_t)device.device_type)) {
     out->can = IST_CAN_LEND;
@@ -42,7 +42,9 @@ static ist_code import(const ist_device *device, ist__managed managed,
                           &cargo.grant, err);
   if (code != IST_OK) return code;
   ist_context *context = device->backend->context;
-  source_memory(ist_context_host(context), cargo.view.device, &cargo.memory);
+  ist_capability memory;
+  source_memory(ist_context_host(context), cargo.view.device, &memory);
+  cargo.memory = &memory;
   cargo.tensor = NULL;
   bool versioned = managed.versioned != NULL;
   cargo.release = versioned ? consume_versioned : consume_legacy;

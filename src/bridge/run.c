@@ -212,7 +212,9 @@ static ist_code move_input(const ist_program *p, const ist_run *run,
   ist__target target;
   ist_code code = ist__target_make(p->device, run->options, &target, err);
   if (code != IST_OK) return code;
-  target.capability.layouts = IST_LAYOUT_ROW_MAJOR;
+  ist_capability row_major = *target.capability;
+  row_major.layouts = IST_LAYOUT_ROW_MAJOR;
+  target.capability = &row_major;
   ist__cargo cargo;
   code = ist__cargo_of_tensor(run->inputs[index], &cargo, err);
   if (code != IST_OK) return code;
