@@ -13,7 +13,6 @@
 #include "io/npy.h"
 #include "io/output.h"
 #include "io/safetensors.h"
-#include "tensor/dtype.h"
 
 // The bytes of one tensor, and what they hold on to.
 typedef struct source {
@@ -30,22 +29,19 @@ static void source_end(const ist__env *env, source *s) {
   s->managed = NULL;
 }
 
-// Exports a tensor to the host and makes it dense.
+// Exports a tensor to memory of this process and makes it dense.
 static ist_code source_begin(const ist__env *env, ist_tensor *tensor, bool npy,
                              source *out, ist_error *err) {
   ist_grant grant;
   memset(out, 0, sizeof *out);
-  ist_code code = ist_tensor_export(tensor, NULL, &out->managed, NULL, err);
+  const ist_device *host =
+      ist_context_host(ist__tensor_backend(tensor)->context);
+  ist_options options = {.struct_size = sizeof options,
+                         .consumer = ist__device_capability(host, 0)};
+  ist_code code = ist_tensor_export(tensor, &options, &out->managed, NULL, err);
   if (code == IST_OK) {
     code = ist__dlpack_read((ist__managed){.versioned = out->managed},
                             IST_GRANT_FROM_SOURCE, &out->view, &grant, err);
-  }
-  if (code == IST_OK &&
-      !ist__device_code_is_host((int32_t)out->view.device.device_type)) {
-    code = ist_error_set(err, IST_ERR_NOT_ADDRESSABLE,
-                         "a tensor could not be saved: it lies on a device "
-                         "(code %d); needs memory of this process",
-                         (int)out->view.device.device_type);
   }
   if (code == IST_OK) {
     code = ist__dense_make(env, &out->view, npy, npy, &out->dense, err);
