@@ -23,6 +23,14 @@ install(TARGETS isthmus_shared isthmus_static EXPORT isthmus_targets
 if(TARGET isthmus_command)
   install(TARGETS isthmus_command
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(FILES cli/isthmus.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  set(completions "${CMAKE_INSTALL_DATADIR}")
+  install(FILES cli/completions/isthmus.bash RENAME isthmus
+    DESTINATION "${completions}/bash-completion/completions")
+  install(FILES cli/completions/_isthmus
+    DESTINATION "${completions}/zsh/site-functions")
+  install(FILES cli/completions/isthmus.fish
+    DESTINATION "${completions}/fish/vendor_completions.d")
 endif()
 install(EXPORT isthmus_targets NAMESPACE isthmus::
   FILE isthmus-targets.cmake DESTINATION "${package_dir}")

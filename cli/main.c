@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// main.c: the command isthmus: reads the command line, runs one verb, and ends
+// with 0 (done), 1 (refused or failed) or 2 (the command line was wrong).
+
+#include "command.h"
+
+int main(int argc, char **argv) {
+  ist__cmd_guard();
+  ist__cmd cmd = {.report = stdout,
+                  .wish = {.struct_size = sizeof(ist_options)}};
+  ist_error err = {0};
+  if (ist_context_create(NULL, &cmd.context, &err) != IST_OK) {
+    return ist__cmd_fail(&cmd, &err);
+  }
+  int exit_code = ist__cmd_parse(&cmd, argc, argv);
+  if (exit_code < 0) exit_code = cmd.verb->run(&cmd);
+  return ist__cmd_finish(&cmd, exit_code);
+}

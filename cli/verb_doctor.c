@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// verb_doctor.c: isthmus doctor: what is on this machine, and what each memory
+// can do, found by trying. Plugins are opened only when the command line or
+// PJRT_NAMES_AND_LIBRARY_PATHS names them.
+
+#define _GNU_SOURCE  // _SC_NPROCESSORS_ONLN, _SC_PHYS_PAGES
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "command.h"
+
+static const char plugins_variable[] = "PJRT_NAMES_AND_LIBRARY_PATHS";
+
+typedef struct doctor {
+  ist__cmd *cmd;
+  ist__json json;
+  ist__json *to;  // NULL: text
+  bool good;
+  ist_error err;  // the first thing that went wrong
+} doctor;
+
+static void say_machine(doctor *d) {
+  struct utsname name;
+  if (uname(&name) < 0) memset(&name, 0, sizeof name);
+  int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);
+  int64_t page = sysconf(_SC_PAGESIZE);
+  int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * page;
+  if (d->to == NULL) {
+    fprintf(d->cmd->report,
+            "isthmus %s\n%s %s %s, %" PRId64 " processors, %" PRId64
+            " MiB of memory, pages of %" PRId64 " bytes\n",
+            ist_version(), name.sysname, name.release, name.machine, processors,
+            memory >> 20, page);
+    return;
+  }
+  ist__json_string(d->to, "isthmus", ist_version());
+  ist__json_open(d->to, "machine", '{');
+  ist__json_string(d->to, "system", name.sysname);
+  ist__json_string(d->to, "release", name.release);
+  ist__json_string(d->to, "architecture", name.machine);
+  ist__json_int(d->to, "processors", processors);
+  ist__json_int(d->to, "memory_bytes", memory);
+  ist__json_int(d->to, "page_bytes", page);
+  ist__json_close(d->to, '}');
+}
+
+// What could not be opened is said in its place. failing: it was asked for on
+// the command line, so that the verb fails too.
+static void say_missing(doctor *d, const char *place, const ist_error *err,
+                        bool failing) {
+  if (failing) {
+    if (d->good) d->err = *err;
+    d->good = false;
+  }
+  if (d->to != NULL) {
+    ist__json_open(d->to, NULL, '{');
+    ist__json_string(d->to, "place", place);
+    ist__json_error(d->to, "error", err);
+    ist__json_close(d->to, '}');
+    return;
+  }
+  FILE *file = d->cmd->report;
+  fputs(ist__style_bold(d->cmd), file);
+  ist__print_safe(file, place);
+  fprintf(file, "%s\n  not opened: ", ist__style_end(d->cmd));
+  ist__print_safe(file, err->message);
+  fprintf(file, " [%s %d]\n", ist_code_name(err->code), err->code);
+}
+
+static void say_backend(doctor *d, const char *kind, const char *path,
+                        const char *place, bool failing) {
+  ist_backend *backend = NULL;
+  ist_error err = {0};
+  if (ist__cmd_backend(d->cmd, kind, path, &backend, &err) != IST_OK) {
+    say_missing(d, place, &err, failing);
+    return;
+  }
+  if (!ist__cmd_say_backend(d->cmd, backend, place, d->to, &err)) {
+    if (d->good) d->err = err;
+    d->good = false;
+  }
+}
+
+static void say_plugin(doctor *d, const char *path, bool failing) {
+  char place[4096 + 8];
+  (void)snprintf(place, sizeof place, "pjrt:%.4095s", path);
+  say_backend(d, "pjrt", path, place, failing);
+}
+
+// NAME:PATH,NAME:PATH, as jax reads it.
+static void say_environment(doctor *d) {
+  const char *at = getenv(plugins_variable);
+  while (at != NULL && *at != '\0') {
+    size_t length = strcspn(at, ",");
+    const char *colon = memchr(at, ':', length);
+    char path[4096];
+    if (colon != NULL) {
+      size_t size = length - (size_t)(colon + 1 - at);
+      (void)snprintf(path, sizeof path, "%.*s", (int)size, colon + 1);
+      say_plugin(d, path, false);
+    }
+    at += length;
+    if (*at == ',') at++;
+  }
+}
+
+int ist__verb_doctor(ist__cmd *cmd) {
+  doctor d = {.cmd = cmd, .json = {.file = cmd->report}, .good = true};
+  if (cmd->operands.count > 0) {
+    return ist__cmd_usage(cmd, "it takes no operand like '%s'",
+                          cmd->operands.at[0]);
+  }
+  if (cmd->json) d.to = &d.json;
+  if (d.to != NULL) ist__json_open(d.to, NULL, '{');
+  say_machine(&d);
+  if (d.to != NULL) ist__json_open(d.to, "backends", '[');
+  say_backend(&d, "host", "", "host", true);
+  // The options of the command line are for the plugins.
+  size_t option_count = cmd->option_count;
+  cmd->option_count = 0;
+  say_backend(&d, "template", "", "template", true);
+  cmd->option_count = option_count;
+  for (size_t i = 0; i < cmd->plugins.count; i++) {
+    say_plugin(&d, cmd->plugins.at[i], true);
+  }
+  say_environment(&d);
+  if (d.to != NULL) {
+    ist__json_close(d.to, ']');
+    if (!d.good) ist__json_error(d.to, "error", &d.err);
+    ist__json_close(d.to, '}');
+    ist__json_end(d.to);
+    cmd->json = false;  // the error has been said in the document
+  } else if (cmd->plugins.count == 0 && getenv(plugins_variable) == NULL) {
+    fputs("no PJRT plugin was named: see --plugin\n", cmd->report);
+  }
+  return d.good ? IST__EXIT_OK : ist__cmd_fail(cmd, &d.err);
+}
