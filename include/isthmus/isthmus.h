@@ -193,7 +193,8 @@ typedef enum ist_can {
 typedef struct ist_capability {
   size_t struct_size;
   uint32_t can;        // set of ist_can
-  uint32_t layouts;    // set of ist_layout that adopt takes as it is
+  uint32_t layouts;    // set of ist_layout that adopt takes as it is; packed
+                       // sub-byte elements: row-major, unless it is ANY
   uint64_t alignment;  // bytes that adopt needs; 1: none
   uint64_t dtypes;     // bit n: dtype number n of src/tensor/dtype.def
   DLDevice dl_device;  // of the addresses; device_type 0: none

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/structs.h"
+#include "tensor/dtype.h"
 
 typedef struct plan {
   const ist_offer *from;
@@ -61,6 +62,16 @@ static bool is_aligned(const plan *p) {
   return p->from->address % needed == 0;
 }
 
+// The layouts that the target views. Packed sub-byte elements are viewed in
+// other than row-major order only by those who take any: the orders of
+// dimensions that an XLA plugin takes are of whole bytes.
+static uint32_t viewed_layouts(const plan *p) {
+  const ist__dtype *dtype = ist__dtype_at(p->from->dtype);
+  bool packed = dtype != NULL && dtype->bits < 8 && !p->from->padded;
+  bool any = p->to->layouts == IST_LAYOUT_ANY;
+  return packed && !any ? IST_LAYOUT_ROW_MAJOR : p->to->layouts;
+}
+
 static bool check_layout(plan *p) {
   static const struct {
     uint32_t layout;
@@ -69,7 +80,7 @@ static bool check_layout(plan *p) {
                {IST_LAYOUT_GAPS, IST__REASON_GAPS},
                {IST_LAYOUT_NEGATIVE, IST__REASON_NEGATIVE},
                {IST_LAYOUT_OVERLAP, IST__REASON_OVERLAP}};
-  uint32_t bad = p->from->layout & ~p->to->layouts;
+  uint32_t bad = p->from->layout & ~viewed_layouts(p);
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
     if ((bad & kinds[i].layout) != 0) because(p, kinds[i].reason);
   }

@@ -71,7 +71,7 @@ static void suite__closes_and_leaves_nothing(void **state) {
   world *w = *state;
   ist_backend_release(w->backend);
   ist_context_release(w->context);
-  assert_int_equal(w->counter.live, 0);
+  await_live(w, 0);
 }
 
 int conformance_run(const subject *under_test) {

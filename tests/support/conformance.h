@@ -19,6 +19,7 @@ typedef struct subject {
   uint32_t never;
   uint32_t not_yet;
   bool slow_to_open;  // opened few times, not once for each order of closing
+  bool late_release;  // may give a view back on a thread of its own, later
 } subject;
 
 // Runs the suite; returns how many tests failed.

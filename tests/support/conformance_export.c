@@ -81,7 +81,7 @@ static void check_export(crossing *c, bool tensor_first) {
   if (tensor_first) ist_tensor_release(tensor);
   exported_delete(&e);
   if (!tensor_first) ist_tensor_release(tensor);
-  assert_that(c, c->from.deleted == 1);
+  assert_deleted(c);
   assert_idle(c->w);
 }
 

@@ -58,7 +58,7 @@ void move__every_dtype_layout_and_wish(void **state) {
             ist_tensor_move(tensor, host, &always, &outside, NULL, &error),
             error);
         ist_tensor_release(tensor);
-        assert_that(&c, c.from.deleted == 1);
+        assert_deleted(&c);
         assert_values(&c, outside);
         c.copy = IST_COPY_AUTO;
         ist_tensor *back;
@@ -95,7 +95,7 @@ void move__between_devices_of_one_backend(void **state) {
     tensor = next;
   }
   ist_tensor_release(tensor);
-  assert_int_equal(c.from.deleted, 1);
+  assert_deleted(&c);
   assert_idle(w);
 }
 
@@ -127,8 +127,8 @@ static void check_closing(const subject *under_test, const int *order) {
         exported_delete(&e);
     }
   }
-  assert_that(&c, c.from.deleted == 1);
-  assert_int_equal(w.counter.live, 0);
+  assert_deleted(&c);
+  await_live(&w, 0);
 }
 
 void closing__in_any_order_frees_everything(void **state) {

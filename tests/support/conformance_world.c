@@ -5,6 +5,7 @@
 #include "support/conformance_world.h"
 
 #include <stdio.h>
+#include <threads.h>
 
 #include "tensor/dtype.h"
 
@@ -39,11 +40,31 @@ bool world_takes(const world *w, int32_t dtype) {
   return (w->memory.dtypes >> dtype & 1) != 0;
 }
 
-void assert_idle(const world *w) {
-  if (w->counter.live != w->at_rest) {
+// Turns of a wait for a plugin's threads: bounded, so that what never comes is
+// a failure and not a hang.
+enum {
+  patience = 20000000
+};
+
+void await_live(const world *w, long live) {
+  int turns = w->subject->late_release ? patience : 0;
+  while (atomic_load(&w->counter.live) > live && turns-- > 0) thrd_yield();
+  if (w->counter.live > live) {
     fail_msg("%s: %ld allocations are left over", w->subject->name,
-             w->counter.live - w->at_rest);
+             w->counter.live - live);
   }
+}
+
+void assert_idle(world *w) {
+  await_live(w, w->at_rest);
+  // What opening left to the plugin's threads is now back too.
+  w->at_rest = w->counter.live;
+}
+
+void assert_deleted(const crossing *c) {
+  int turns = c->w->subject->late_release ? patience : 0;
+  while (atomic_load(&c->from.deleted) == 0 && turns-- > 0) thrd_yield();
+  assert_that(c, c->from.deleted == 1);
 }
 
 static const char *const copy_names[] = {"auto", "never", "always"};

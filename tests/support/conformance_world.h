@@ -26,7 +26,10 @@ void open_world(world *w, const subject *under_test);
 bool world_can(const world *w, uint32_t what);
 bool world_takes(const world *w, int32_t dtype);
 // Fails when a tensor or an export has left memory behind.
-void assert_idle(const world *w);
+void assert_idle(world *w);
+// Waits until at most live allocations are out; a plugin's threads may need a
+// moment.
+void await_live(const world *w, long live);
 
 // One crossing under test, and a name for messages.
 typedef struct crossing {
@@ -54,6 +57,10 @@ void crossing_begin(crossing *c, world *w, int32_t dtype, int variant);
 // Padding makes a difference only to elements below a byte, and a managed
 // tensor without version cannot tell it.
 bool variant_makes_sense(int32_t dtype, int variant);
+
+// Asserts that the source's deleter was called once; waits for a plugin's
+// threads where they are late.
+void assert_deleted(const crossing *c);
 
 ist_code import_source(crossing *c, ist_tensor **out, ist_receipt *receipt,
                        ist_error *error);
