@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
 
 static const char *const slot_names[IST_SLOT_COUNT] = {
@@ -45,18 +44,19 @@ static void call_void(const ist__pjrt *pjrt, int slot, void *args) {
   function(args);
 }
 
+// The log gets all of a message, line by line; very long lines are cut.
 static void log_whole(const ist__pjrt *pjrt, const char *text, size_t length) {
-  if (pjrt->env->log == NULL || length == 0) return;
-  char *copy = ist__alloc(pjrt->env, length + 1, 1);
-  if (copy == NULL) {
-    ist__log(pjrt->env, IST_LOG_WARNING, "%s: %.*s", pjrt->name,
-             (int)(length < 900 ? length : 900), text);
-    return;
+  if (pjrt->env->log == NULL) return;
+  const char *end = text + length;
+  while (text < end) {
+    const char *newline = memchr(text, '\n', (size_t)(end - text));
+    const char *stop = newline != NULL ? newline : end;
+    char line[900];
+    ist__pjrt_string(text, (size_t)(stop - text), line, sizeof line);
+    if (line[0] != '\0')
+      ist__log(pjrt->env, IST_LOG_WARNING, "%s: %s", pjrt->name, line);
+    text = stop + 1;
   }
-  memcpy(copy, text, length);
-  copy[length] = '\0';
-  ist__log_text(pjrt->env, IST_LOG_WARNING, copy);
-  ist__free(pjrt->env, copy);
 }
 
 static void destroy_error(const ist__pjrt *pjrt, PJRT_Error *error) {

@@ -27,6 +27,7 @@ typedef struct probe {
   ist__pjrt_client *client;
   ist__pjrt_memory *memory;
   block *block;
+  bool no_memory;  // a trial failed for want of memory of this process
 } probe;
 
 static void block_drop(void *self) {
@@ -56,13 +57,14 @@ static ist_code block_make(ist__pjrt_client *client, block **out,
   return IST_OK;
 }
 
-static void note(const probe *p, const char *what, const ist_error *err) {
+static void note(probe *p, const char *what, const ist_error *err) {
+  if (err->code == IST_ERR_NO_ALLOCATION) p->no_memory = true;
   ist__log(p->client->env, IST_LOG_DEBUG, "%s: memory %s: %s: %s",
            p->client->plugin.pjrt.name, p->memory->kind, what, err->message);
 }
 
 // A view of the block that is ready, or NULL.
-static PJRT_Buffer *view_block(const probe *p, const ist__pjrt_shape *shape,
+static PJRT_Buffer *view_block(probe *p, const ist__pjrt_shape *shape,
                                size_t offset, const char *what) {
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   PJRT_Buffer *buffer = NULL;
@@ -84,7 +86,7 @@ static PJRT_Buffer *view_block(const probe *p, const ist__pjrt_shape *shape,
 }
 
 // True when size bytes come out of a buffer as want.
-static bool comes_out_as(const probe *p, PJRT_Buffer *buffer, const void *want,
+static bool comes_out_as(probe *p, PJRT_Buffer *buffer, const void *want,
                          size_t size, const char *what) {
   unsigned char got[16 * ELEMENTS + 1];
   ist_error err;
@@ -136,7 +138,7 @@ static void probe_copies(probe *p, bool host_address) {
 }
 
 // The finest alignment that a view takes, coming from a page; 0: none.
-static uint64_t probe_alignment(const probe *p) {
+static uint64_t probe_alignment(probe *p) {
   static const int64_t dims[1] = {ELEMENTS};
   const ist__pjrt_shape bytes = {6, 1, dims, NULL};  // 6: U8
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
@@ -151,7 +153,7 @@ static uint64_t probe_alignment(const probe *p) {
 }
 
 // Views: made, read, and written behind the plugin's back.
-static void probe_views(const probe *p) {
+static void probe_views(probe *p) {
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_capability *capability = p->memory->capability;
   uint64_t alignment = probe_alignment(p);
@@ -231,7 +233,7 @@ static size_t fill_values(const ist__dtype *dtype, unsigned char *unpacked,
   return size;
 }
 
-static bool dtype_copies(const probe *p, const ist__pjrt_shape *shape,
+static bool dtype_copies(probe *p, const ist__pjrt_shape *shape,
                          const unsigned char *values, size_t size) {
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   PJRT_Buffer *buffer = NULL;
@@ -248,7 +250,7 @@ static bool dtype_copies(const probe *p, const ist__pjrt_shape *shape,
 
 // A dtype counts when both ways work: a device that keeps 6-bit values one to
 // a byte cannot view packed ones, so it does not have them.
-static bool dtype_works(const probe *p, const ist__dtype *dtype) {
+static bool dtype_works(probe *p, const ist__dtype *dtype) {
   static const int64_t dims[1] = {ELEMENTS};
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   const ist__pjrt_shape shape = {dtype->pjrt, 1, dims, NULL};
@@ -270,7 +272,7 @@ static bool dtype_works(const probe *p, const ist__dtype *dtype) {
 
 static ist_code probe_memory(ist__pjrt_client *client, ist__pjrt_memory *memory,
                              ist_error *err) {
-  probe p = {client, memory, NULL};
+  probe p = {.client = client, .memory = memory};
   ist_capability *capability = memory->capability;
   capability->alignment = 1;
   capability->layouts = IST_LAYOUT_ROW_MAJOR;
@@ -291,7 +293,8 @@ static ist_code probe_memory(ist__pjrt_client *client, ist__pjrt_memory *memory,
         capability->dtypes |= UINT64_C(1) << n;
   }
   block_drop(p.block);
-  return IST_OK;
+  if (!p.no_memory) return IST_OK;
+  return ist__error_memory(err, "a probe of a plugin's memory", PAGE);
 }
 
 // Devices of one kind in one client are alike, so one of them is probed.
