@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every bench runs, with a few repetitions, and leaves a whole result. No
+number is asserted: what a bench measures is for reading."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH = ROOT / "bench" / "run.py"
+FIELDS = {"name", "what", "commit", "command", "cpu", "kernel", "versions",
+          "seed", "repetitions", "cases"}
+
+
+def bench(*arguments, **more):
+    return subprocess.run([sys.executable, BENCH, *map(str, arguments)],
+                          text=True, capture_output=True, **more)
+
+
+def check_result(path, name):
+    result = json.loads(path.read_text())
+    assert set(result) == FIELDS and result["name"] == name
+    assert result["repetitions"] == {"rounds": 3, "iterations": 5}
+    assert {"isthmus", "python", "cc"} <= set(result["versions"])
+    assert result["command"].startswith("run.py")
+    assert str(ROOT) not in path.read_text()
+    assert result["cases"]
+    for case in result["cases"]:
+        for side in ("ours", "peer"):
+            assert 0 < case[side]["min_ns"] <= case[side]["median_ns"]
+        assert case["ratio_min"] > 0 and case["ratio_median"] > 0
+    return result
+
+
+@pytest.mark.parametrize("name", ["host", "view", "export"])
+def test_each_bench__runs_and_records_all_fields(name, build, tmp_path):
+    done = bench(name, "--rounds", 3, "--iterations", 5, "--out", tmp_path,
+                 env={**os.environ, "ISTHMUS_BUILD": str(build)})
+    assert done.returncode == 0, done.stderr
+    result = check_result(tmp_path / f"{name}.json", name)
+    for case in result["cases"]:
+        assert case["name"] in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == [f"{name}.json"]
+
+
+def test_list__names_every_bench_that_is_tested_here():
+    named = {line.split()[0] for line in bench("--list").stdout.splitlines()}
+    tested = test_each_bench__runs_and_records_all_fields.pytestmark[0].args[1]
+    assert named == set(tested)
+
+
+def test_compare__shows_both_ratios(tmp_path):
+    paths = []
+    for number, ratio in ((1, 1.5), (2, 1.25)):
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(
+            {"commit": "0" * 40,
+             "cases": [{"name": "a case", "ratio_min": ratio}]}))
+    done = bench("--compare", *paths)
+    assert done.returncode == 0 and "a case: 1.50 -> 1.25" in done.stdout
+
+
+def test_unknown_bench__is_refused_with_the_names():
+    done = bench("nothing_such")
+    assert done.returncode == 2 and "host, view, export" in done.stderr
+
+
+def test_recorded_results__are_whole():
+    for path in (ROOT / "bench" / "results").glob("*.json"):
+        result = json.loads(path.read_text())
+        assert set(result) == FIELDS and result["name"] == path.stem
+        assert result["commit"] and result["cases"]
