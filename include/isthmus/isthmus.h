@@ -497,7 +497,7 @@ typedef struct ist_file_options {
 
 // Opens and validates a file; its kind is found from its content.
 // Gives *out. Fails: ARGUMENT, FILE_OPEN, FILE_FORMAT, FILE_TRUNCATED,
-// FILE_DTYPE, NO_ALLOCATION. Threads: any. Since: 0.1.
+// FILE_DTYPE, IO, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_file_open(ist_context *context, const char *path,
                                const ist_file_options *options, ist_file **out,
                                ist_error *err);
@@ -513,7 +513,8 @@ IST_API size_t ist_file_count(const ist_file *file);
 IST_API const char *ist_file_name(const ist_file *file, size_t index);
 
 // A tensor of a file as a read-only host tensor that views the map. name may
-// be NULL when the file holds one tensor. Big-endian .npy is copied.
+// be NULL when the file holds one tensor. What is big-endian, or lies below its
+// element's alignment, is a private copy that may be written (info.copied).
 // Retains file as long as *out views it. Gives *out. Fails: ARGUMENT,
 // NAME_NEEDED, NAME_UNKNOWN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_file_tensor(ist_file *file, const char *name,
@@ -522,8 +523,8 @@ IST_API ist_code ist_file_tensor(ist_file *file, const char *name,
 // Writes one tensor as .npy, or named tensors as .safetensors (by the path's
 // ending), beside the path and renamed over it, so that no partial file is
 // left. names may be NULL for .npy. Tensors on devices are copied out.
-// Borrows all. Fails: ARGUMENT, OUTPUT, FILE_DTYPE, IO, DISK_FULL, PLUGIN,
-// NO_ALLOCATION. Threads: any. Since: 0.1.
+// Borrows all. Fails: ARGUMENT, OUTPUT, FILE_DTYPE, FILE_FORMAT (a header above
+// 100 MB), IO, DISK_FULL, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_file_save(const char *path, const char *const *names,
                                ist_tensor *const *tensors, size_t count,
                                ist_error *err);
