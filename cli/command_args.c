@@ -174,10 +174,10 @@ static int take(ist__cmd *cmd, int option, const char *argument) {
       add(&cmd->vias, argument);
       break;
     case OPTION_OPTION:
-      if (ist__cmd_option(cmd, argument, &err) != IST_OK) {
-        return ist__cmd_usage(cmd, "%s", err.message);
-      }
-      break;
+      if (ist__cmd_option(cmd, argument, &err) == IST_OK) break;
+      return err.code == IST_ERR_NO_ALLOCATION
+                 ? ist__cmd_fail(cmd, &err)
+                 : ist__cmd_usage(cmd, "%s", err.message);
     case OPTION_DTYPE:
       cmd->dtype = argument;
       break;
