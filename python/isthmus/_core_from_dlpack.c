@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// _core_from_dlpack.c: the entry points in front of the import: arguments, and
+// what isthmus knows of the object's framework (its adapter): who may write
+// its memory, how to tell a plain tensor from one whose values a capsule does
+// not carry, and how to prepare the rest.
+
+#include "_core.h"
+#include "dlpack/dlpack_read.h"
+
+// What is known of a type; a tuple (grant, is_plain or None, prepare or None,
+// has a C exchange API) of isthmus._sources. All references are borrowed from
+// state->adapters.
+typedef struct adapter {
+  ist_grant grant;
+  PyObject *is_plain;
+  PyObject *prepare;
+  bool has_exchange;
+} adapter;
+
+// Types whose adapter is kept; beyond that the memory is emptied, so that
+// types made in a loop do not pile up.
+enum {
+  KEPT_TYPES = 256
+};
+
+static PyObject *find_adapter(ist__py_state *state, PyObject *type) {
+  PyObject *found = PyDict_GetItemWithError(state->adapters, type);
+  if (found != NULL || PyErr_Occurred()) return found;
+  PyObject *module = PyImport_ImportModule("isthmus._sources");
+  PyObject *made = module == NULL
+                       ? NULL
+                       : PyObject_CallMethod(module, "adapter_of", "O", type);
+  Py_XDECREF(module);
+  if (made == NULL) return NULL;
+  if (PyDict_Size(state->adapters) >= KEPT_TYPES) PyDict_Clear(state->adapters);
+  int failed = PyDict_SetItem(state->adapters, type, made);
+  Py_DECREF(made);
+  return failed < 0 ? NULL : made;  // kept by the dict
+}
+
+static int read_adapter(ist__py_state *state, PyObject *source, adapter *out) {
+  *out = (adapter){0};
+  if (PyCapsule_CheckExact(source) || Py_IS_TYPE(source, state->tensor_type))
+    return 0;
+  PyObject *tuple = find_adapter(state, (PyObject *)Py_TYPE(source));
+  if (tuple == NULL) return -1;
+  PyObject *grant = PyTuple_GetItem(tuple, 0);
+  out->is_plain = PyTuple_GetItem(tuple, 1);
+  out->prepare = PyTuple_GetItem(tuple, 2);
+  PyObject *exchange = PyTuple_GetItem(tuple, 3);
+  if (exchange == NULL) return -1;
+  out->has_exchange = exchange == Py_True;
+  out->grant = (ist_grant)PyLong_AsLong(grant);
+  if (out->is_plain == Py_None) out->is_plain = NULL;
+  if (out->prepare == Py_None) out->prepare = NULL;
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+// prepare(source, copy) -> what to import instead. Raises what is wrong.
+static PyObject *prepare(const adapter *known, PyObject *source,
+                         PyObject *copy) {
+  return PyObject_CallFunctionObjArgs(known->prepare, source, copy, NULL);
+}
+
+// The import failed: its adapter may know better, or at least say why. The
+// failure becomes the cause of what the adapter raises.
+static PyObject *try_again(ist__py_state *state, const adapter *known,
+                           PyObject *source, PyObject *copy,
+                           const ist__py_how *how) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject *other = prepare(known, source, copy);
+  if (other == source) {
+    Py_DECREF(other);
+    PyErr_Restore(type, value, trace);
+    return NULL;
+  }
+  PyObject *result = other == NULL ? NULL : ist__py_import(state, other, how);
+  Py_XDECREF(other);
+  ist__py_set_cause(type, value, trace);
+  return result;
+}
+
+static PyObject *import_adapted(ist__py_state *state, PyObject *source,
+                                PyObject *copy, ist__py_how *how) {
+  adapter known;
+  if (read_adapter(state, source, &known) < 0) return NULL;
+  how->options.grant = known.grant;
+  how->no_exchange = !known.has_exchange;
+  PyObject *chosen = Py_NewRef(source);
+  if (known.is_plain != NULL && known.prepare != NULL) {
+    PyObject *plain =
+        PyObject_CallFunctionObjArgs(known.is_plain, source, NULL);
+    bool is_plain = plain == Py_True;
+    Py_XDECREF(plain);
+    if (plain == NULL || !is_plain)
+      ist__py_set(&chosen,
+                  plain == NULL ? NULL : prepare(&known, source, copy));
+    if (chosen == NULL) return NULL;
+  }
+  PyObject *result = ist__py_import(state, chosen, how);
+  if (result == NULL && known.is_plain == NULL && known.prepare != NULL)
+    result = try_again(state, &known, source, copy, how);
+  Py_DECREF(chosen);
+  return result;
+}
+
+// from_dlpack(x, *, device=None, copy=None)
+PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
+                              Py_ssize_t count, PyObject *names) {
+  ist__py_state *state = ist__py_state_of(module);
+  PyObject *device = Py_None, *copy = Py_None;
+  Py_ssize_t keywords = names == NULL ? 0 : PyTuple_Size(names);
+  if (count != 1) {
+    PyErr_Format(PyExc_TypeError,
+                 "from_dlpack() takes 1 positional argument: %zd given", count);
+    return NULL;
+  }
+  for (Py_ssize_t i = 0; i < keywords; i++) {
+    PyObject *name = PyTuple_GetItem(names, i);
+    if (PyUnicode_CompareWithASCIIString(name, "device") == 0)
+      device = args[count + i];
+    else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0)
+      copy = args[count + i];
+    else
+      return PyErr_Format(PyExc_TypeError,
+                          "from_dlpack() got an unexpected keyword argument "
+                          "'%U'",
+                          name);
+  }
+  ist__py_how how = {.device = state->host,
+                     .options = {.struct_size = sizeof how.options}};
+  if (ist__py_parse_copy(state, copy, &how.options.copy) < 0) return NULL;
+  PyObject *keep = NULL;
+  ist_tensor *tensor = NULL;  // keeps the device that it is on
+  if (device != Py_None) {
+    how.device = ist__py_device_find(state, device, &keep);
+    if (how.device == NULL) return NULL;
+  } else if (Py_IS_TYPE(args[0], state->tensor_type)) {
+    ist_tensor_info info = {.struct_size = sizeof info};
+    tensor = ist__py_tensor_get(args[0]);
+    if (tensor == NULL) return NULL;
+    if (ist_tensor_describe(tensor, &info, NULL) == IST_OK)
+      how.device = info.device;
+  }
+  PyObject *result = import_adapted(state, args[0], copy, &how);
+  Py_XDECREF(keep);
+  ist_tensor_release(tensor);
+  return result;
+}
+
+// import_host(x, grant) -> Tensor: a view in host memory of what an adapter
+// has prepared; who may write it is the adapter's word.
+PyObject *ist__py_import_host(PyObject *module, PyObject *const *args,
+                              Py_ssize_t count) {
+  ist__py_state *state = ist__py_state_of(module);
+  if (count != 2) {
+    PyErr_SetString(PyExc_TypeError, "import_host() takes 2 arguments");
+    return NULL;
+  }
+  long grant = PyLong_AsLong(args[1]);
+  if (grant == -1 && PyErr_Occurred()) return NULL;
+  ist__py_how how = {.device = state->host,
+                     .options = {.struct_size = sizeof how.options,
+                                 .grant = (ist_grant)grant}};
+  return ist__py_import(state, args[0], &how);
+}
+
+// peek(capsule) -> Tensor: a look at a capsule that stays unconsumed, for
+// plans. It must not be used once somebody takes the capsule.
+PyObject *ist__py_peek(PyObject *module, PyObject *capsule) {
+  ist__py_state *state = ist__py_state_of(module);
+  ist__py_managed source;
+  if (!PyCapsule_CheckExact(capsule)) {
+    PyErr_SetString(PyExc_TypeError, "peek() takes a capsule");
+    return NULL;
+  }
+  if (ist__py_capsule_open(state, capsule, &source) < 0) return NULL;
+  ist__view view;
+  ist_grant grant;
+  ist_error err = {0};
+  ist__managed managed = {source.versioned, source.legacy};
+  if (ist__dlpack_read(managed, IST_GRANT_FROM_SOURCE, &view, &grant, &err) !=
+      IST_OK)
+    return ist__py_raise(state, &err);
+  DLTensor tensor;
+  ist__view_borrow(&view, &tensor);
+  ist__py_managed look = {
+      .versioned =
+          ist__py_owner_new(state, &tensor, false, view.padded, capsule, NULL)};
+  if (look.versioned == NULL) return NULL;
+  ist__py_how how = {
+      .device = state->host,
+      .options = {.struct_size = sizeof how.options, .grant = grant}};
+  return ist__py_import_managed(state, look, &how);
+}

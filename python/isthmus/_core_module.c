@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// _core_module.c: the module isthmus._core: its state, its functions, its
+// start and its end.
+
+#include "_core.h"
+
+// receipt_amend(receipt, source, target, reason, nbytes): names the ends, and
+// adds a copy that an adapter made before the route (reason 0: none).
+static PyObject *receipt_amend(PyObject *module, PyObject *args) {
+  ist__py_state *state = ist__py_state_of(module);
+  PyObject *object;
+  const char *source, *target;
+  int reason;
+  unsigned long long nbytes;
+  if (!PyArg_ParseTuple(args, "O!zziK", state->receipt_type, &object, &source,
+                        &target, &reason, &nbytes))
+    return NULL;
+  ist__py_receipt_amend(object, source, target, reason, nbytes);
+  Py_RETURN_NONE;
+}
+
+// refusal(code, reason, source, target) -> Receipt: of an adapter that knows
+// before any route that a source cannot cross.
+static PyObject *refusal(PyObject *module, PyObject *args) {
+  int code, reason;
+  const char *source, *target;
+  if (!PyArg_ParseTuple(args, "iiss", &code, &reason, &source, &target))
+    return NULL;
+  ist_receipt receipt = {.struct_size = sizeof receipt,
+                         .route = IST_ROUTE_REFUSE,
+                         .code = (ist_code)code,
+                         .reason_count = 1,
+                         .reasons = {{reason, 0, 0}}};
+  PyObject *made = ist__py_receipt_new(ist__py_state_of(module), &receipt);
+  if (made != NULL) ist__py_receipt_amend(made, source, target, 0, 0);
+  return made;
+}
+
+// Called by atexit, while Python still works.
+static PyObject *end(PyObject *module, PyObject *unused) {
+  (void)unused;
+  ist__py_life_end(ist__py_state_of(module)->life);
+  Py_RETURN_NONE;
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function)
+
+static PyMethodDef methods[] = {
+    {"from_dlpack", FAST(ist__py_from_dlpack), METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
+     "Takes the tensor of any object that has one, by alias where it can."},
+    {"open", FAST(ist__py_open), METH_VARARGS | METH_KEYWORDS,
+     "open(place, *, path=None, options=None)\n--\n\n"
+     "Opens a device runtime: \"host\", \"template\", \"pjrt:P.so#0\"."},
+    {"import_host", FAST(ist__py_import_host), METH_FASTCALL, NULL},
+    {"wrap", ist__py_wrap, METH_VARARGS, NULL},
+    {"export", ist__py_export, METH_VARARGS, NULL},
+    {"move", ist__py_move, METH_VARARGS, NULL},
+    {"plan", ist__py_plan, METH_VARARGS, NULL},
+    {"copy_into", ist__py_copy_into, METH_VARARGS, NULL},
+    {"peek", ist__py_peek, METH_O, NULL},
+    {"receipt_amend", receipt_amend, METH_VARARGS, NULL},
+    {"refusal", refusal, METH_VARARGS, NULL},
+    {"load", ist__py_load, METH_VARARGS, NULL},
+    {"save", ist__py_save, METH_VARARGS, NULL},
+    {"empty", ist__py_empty, METH_VARARGS, NULL},
+    {"catalog_find", ist__py_catalog_find, METH_O, NULL},
+    {"code_of_name", ist__py_code_of_name, METH_O, NULL},
+    {"end", end, METH_NOARGS, NULL},
+    {0}};
+
+static int add_type(PyObject *module, PyTypeObject **slot, const char *name,
+                    PyObject *type) {
+  if (type == NULL) return -1;
+  *slot = (PyTypeObject *)type;
+  return PyModule_AddObjectRef(module, name, type);
+}
+
+static int add_types(PyObject *module, ist__py_state *state) {
+  return add_type(module, &state->tensor_type, "Tensor",
+                  ist__py_tensor_type(module)) < 0 ||
+                 add_type(module, &state->receipt_type, "Receipt",
+                          ist__py_receipt_type(module)) < 0 ||
+                 add_type(module, &state->device_type, "Device",
+                          ist__py_device_type(module)) < 0 ||
+                 add_type(module, &state->backend_type, "Backend",
+                          ist__py_backend_type(module)) < 0 ||
+                 add_type(module, &state->program_type, "Program",
+                          ist__py_program_type(module)) < 0 ||
+                 add_type(module, &state->consumer_type, "Consumer",
+                          ist__py_consumer_type(module)) < 0
+             ? -1
+             : 0;
+}
+
+static int add_names(ist__py_state *state) {
+  state->dtypes = PyDict_New();
+  state->adapters = PyDict_New();
+  state->empty = PyTuple_New(0);
+  state->ask_versioned = Py_BuildValue("{s(ii)}", "max_version", 1, 3);
+  state->ask_alias =
+      Py_BuildValue("{s(ii)sO}", "max_version", 1, 3, "copy", Py_False);
+  state->name_dlpack = PyUnicode_InternFromString("__dlpack__");
+  state->name_exchange =
+      PyUnicode_InternFromString("__dlpack_c_exchange_api__");
+  state->name_interface = PyUnicode_InternFromString("__array_interface__");
+  state->name_cuda_interface =
+      PyUnicode_InternFromString("__cuda_array_interface__");
+  bool ready = state->dtypes && state->adapters && state->empty &&
+               state->ask_versioned && state->ask_alias && state->name_dlpack &&
+               state->name_exchange && state->name_interface &&
+               state->name_cuda_interface;
+  return ready ? 0 : -1;
+}
+
+static int add_context(ist__py_state *state) {
+  state->life = ist__py_life_new();
+  state->log = ist__py_log_new();
+  if (state->life == NULL || state->log == NULL) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  ist_context_options options = {.struct_size = sizeof options,
+                                 .log = ist__py_log_line,
+                                 .log_self = state->log};
+  ist_error err = {0};
+  if (ist_context_create(&options, &state->context, &err) != IST_OK) {
+    PyErr_SetString(PyExc_ImportError, err.message);
+    return -1;
+  }
+  state->host = ist_context_host(state->context);
+  return 0;
+}
+
+// isthmus.Tensor says "isthmus", so that is where it must be found; end() is
+// called before the interpreter goes.
+static int register_end(PyObject *module) {
+  PyObject *function = PyObject_GetAttrString(module, "end");
+  PyObject *atexit = PyImport_ImportModule("atexit");
+  PyObject *done = function == NULL || atexit == NULL
+                       ? NULL
+                       : PyObject_CallMethod(atexit, "register", "O", function);
+  Py_XDECREF(function);
+  Py_XDECREF(atexit);
+  Py_XDECREF(done);
+  return done == NULL ? -1 : 0;
+}
+
+static int check_interpreter(void) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return 0;
+  PyErr_SetString(PyExc_ImportError,
+                  "isthmus cannot be imported in a sub-interpreter: deleters "
+                  "may be called on any thread and need the one main "
+                  "interpreter; import it there");
+  return -1;
+}
+
+static int module_exec(PyObject *module) {
+  ist__py_state *state = ist__py_state_of(module);
+  if (check_interpreter() < 0 || add_context(state) < 0 ||
+      add_names(state) < 0 || add_types(module, state) < 0 ||
+      register_end(module) < 0)
+    return -1;
+  return PyModule_AddStringConstant(module, "__version__", ist_version());
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+  ist__py_state *state = ist__py_state_of(module);
+  if (state == NULL) return 0;
+  Py_VISIT(state->tensor_type);
+  Py_VISIT(state->receipt_type);
+  Py_VISIT(state->device_type);
+  Py_VISIT(state->backend_type);
+  Py_VISIT(state->program_type);
+  Py_VISIT(state->consumer_type);
+  Py_VISIT(state->dtypes);
+  Py_VISIT(state->adapters);
+  return 0;
+}
+
+static int module_clear(PyObject *module) {
+  ist__py_state *state = ist__py_state_of(module);
+  if (state == NULL) return 0;
+  Py_CLEAR(state->tensor_type);
+  Py_CLEAR(state->receipt_type);
+  Py_CLEAR(state->device_type);
+  Py_CLEAR(state->backend_type);
+  Py_CLEAR(state->program_type);
+  Py_CLEAR(state->consumer_type);
+  Py_CLEAR(state->dtypes);
+  Py_CLEAR(state->adapters);
+  Py_CLEAR(state->empty);
+  Py_CLEAR(state->ask_versioned);
+  Py_CLEAR(state->ask_alias);
+  Py_CLEAR(state->name_dlpack);
+  Py_CLEAR(state->name_exchange);
+  Py_CLEAR(state->name_interface);
+  Py_CLEAR(state->name_cuda_interface);
+  return 0;
+}
+
+// Tensors outlive the module in the hands of others, and with them the context
+// and its log: the log is freed only when nobody can call it any more, which
+// is never known, so it stays.
+static void module_free(void *module) {
+  module_clear(module);
+  ist__py_state *state = ist__py_state_of(module);
+  if (state == NULL) return;
+  ist_context_release(state->context);
+  state->context = NULL;
+  if (state->life != NULL) ist__py_life_release(state->life);
+  state->life = NULL;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, IST__PY_SLOT(module_exec)},
+                                   {0, NULL}};
+
+static PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
+                                 .m_name = "isthmus._core",
+                                 .m_doc = "The part of isthmus that is in C.",
+                                 .m_size = sizeof(ist__py_state),
+                                 .m_methods = methods,
+                                 .m_slots = slots,
+                                 .m_traverse = module_traverse,
+                                 .m_clear = module_clear,
+                                 .m_free = module_free};
+
+PyMODINIT_FUNC PyInit__core(void) {
+  return PyModuleDef_Init(&definition);
+}
