@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""isthmus.to, plan and to_tree: every pair goes through one route of the C
+library and gets its receipt; the adapters only turn types."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from . import _core, _errors, _sources
+from ._capsule import unread
+
+_LATER = ("tensorflow", "cupy", "paddle", "mlx", "tvm_ffi")
+_ADAPTERS = ("numpy", "torch", "jax")
+
+# How a refusal before the route is said in a receipt (reason.def).
+_REASONS = {
+    _errors.REQUIRES_GRAD: 45, _errors.NARROWING: 46,
+    _errors.NOT_A_TENSOR: 47, _errors.NOT_IN_VERSION: 48,
+    _errors.COPY_NEEDED: 40, _errors.TARGET_DTYPE: 42,
+}
+_SOURCE_REFUSED = 49
+
+
+class _Target(NamedTuple):
+    """A framework (adapter set) or a device of a backend."""
+
+    adapter: Any
+    device: Any
+    label: str | None
+
+
+class _Wish(NamedTuple):
+    copy: bool | None
+    detach: bool
+    resolve: bool
+    read_only: str
+    mutable_source: str
+    narrow: bool
+
+
+def _adapter(name: str) -> ModuleType:
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise _errors.make(
+            _errors.NO_FRAMEWORK,
+            f"target {name!r} could not be used: it is not installed; needs "
+            f"pip install {name}") from error
+    module = _sources.module_of(name)
+    assert module is not None
+    return module
+
+
+_targets: dict[str, _Target] = {}
+
+
+def _find_target(target: Any) -> _Target:
+    if isinstance(target, str):
+        if target in _targets:
+            return _targets[target]
+        if target in _ADAPTERS:
+            found = _Target(_adapter(target), None, target)
+            _targets[target] = found
+            return found
+        if target in _LATER:
+            _errors.not_in_version(
+                f"target {target!r}", "\"numpy\", \"torch\" or \"jax\"")
+    elif isinstance(target, (_core.Device, _core.Backend, tuple)):
+        return _Target(None, target, None)
+    else:
+        for name in ("torch", "jax"):
+            module = sys.modules.get(name) and _sources.module_of(name)
+            if module and module.is_device(target):
+                module.check_device(target)
+                return _Target(module, target, name)
+    raise _errors.make(
+        _errors.ARGUMENT,
+        f"a target could not be found: {target!r:.80}; needs \"numpy\", "
+        "\"torch\", \"jax\", or a device or backend of isthmus, torch or jax")
+
+
+def _plan(source: _sources.Source, target: _Target, wish: _Wish) -> Any:
+    copy = None if source.reason and wish.copy else wish.copy
+    how = (copy, wish.read_only, wish.mutable_source)
+    into = target.device
+    if target.adapter is not None:
+        into, _ = target.adapter.consumer(str(source.tensor.dtype))
+    receipt = _core.plan(source.tensor, into, how)
+    _core.receipt_amend(receipt, source.label, target.label, source.reason,
+                        source.tensor.nbytes)
+    return receipt
+
+
+def _refusal(error: _errors.Error, label: str | None, target: Any) -> Any:
+    name = target.label if isinstance(target, _Target) else str(target)[:80]
+    return _core.refusal(
+        error.code, _REASONS.get(error.code, _SOURCE_REFUSED), label or "",
+        name or "")
+
+
+def _narrow(
+    source: _sources.Source, target: _Target, wish: _Wish, dry: bool,
+) -> _sources.Source:
+    """Refuses what the target would narrow, or narrows it when asked to."""
+    adapter = target.adapter
+    dtype = str(source.tensor.dtype)
+    if adapter is None or not hasattr(adapter, "narrows") or (
+            not adapter.narrows(dtype)):
+        return source
+    small = adapter.NARROW[dtype]
+    if not wish.narrow:
+        _errors.refuse(
+            _errors.NARROWING,
+            f"{dtype} could not cross to {target.label}: its 64-bit types "
+            f"are off, so that it would narrow the values to {small}; needs "
+            "jax.config.update(\"jax_enable_x64\", True) or narrow=True")
+    if wish.copy is False:
+        _errors.refuse(
+            _errors.COPY_NEEDED,
+            f"{dtype} could not cross to {target.label} without a copy: it "
+            f"is narrowed to {small}; needs copy=None")
+    if dry:
+        tensor = unread(small, source.tensor.shape)
+    else:
+        from . import _numpy
+        tensor = _core.import_host(
+            _numpy.narrowed(source.tensor, small), _sources.WRITABLE)
+    return source._replace(tensor=tensor, reason=_sources.NARROWED)
+
+
+def plan(
+    x: Any, target: Any, *, copy: bool | None = None, detach: bool = False,
+    resolve: bool = True, read_only: str = "auto",
+    mutable_source: str = "alias", narrow: bool = False,
+) -> _core.Receipt:
+    """How ``to`` would go, and why; nothing moves, no capsule is consumed. A
+    refusal is an answer: its route is "refuse"."""
+    wish = _Wish(copy, detach, resolve, read_only, mutable_source, narrow)
+    found: Any = target
+    label = _sources.framework_of(type(x)) or None
+    try:
+        found = _find_target(target)
+        source = _sources.take(
+            x, copy=copy, detach=detach, resolve=resolve, dry=True)
+        source = _narrow(source, found, wish, True)
+        receipt: _core.Receipt = _plan(source, found, wish)
+        return receipt
+    except _errors.Error as error:
+        if not isinstance(error, BufferError):
+            raise
+        refused: _core.Receipt = _refusal(error, label, found)
+        return refused
+
+
+def _check_capsule(x: Any, target: _Target, wish: _Wish) -> None:
+    """A capsule is consumed only if it will cross."""
+    source = _sources.take(x, copy=wish.copy, detach=wish.detach,
+                           resolve=wish.resolve, dry=True)
+    source = _narrow(source, target, wish, True)
+    receipt = _plan(source, target, wish)
+    if receipt.route == "refuse":
+        why = ", ".join(text for _, text in receipt.reasons)
+        _errors.refuse(
+            receipt.code,
+            f"a capsule could not cross to {receipt.target}: {why}; needs "
+            "other wishes (the capsule is not consumed)")
+
+
+def _give(
+    source: _sources.Source, target: _Target, wish: _Wish,
+) -> tuple[Any, Any]:
+    copy = None if source.reason and wish.copy else wish.copy
+    how = (copy, wish.read_only, wish.mutable_source)
+    if target.adapter is None:
+        result, receipt = _core.move(source.tensor, target.device, how)
+    else:
+        dtype = str(source.tensor.dtype)
+        into, bits = target.adapter.consumer(dtype)
+        capsule, receipt = _core.export(source.tensor, into, how, bits)
+        result = _accept(target, capsule, dtype)
+    _core.receipt_amend(receipt, source.label, target.label, source.reason,
+                        source.tensor.nbytes)
+    return result, receipt
+
+
+def _accept(target: _Target, capsule: Any, dtype: str) -> Any:
+    try:
+        device = target.device
+        return target.adapter.accept(capsule, dtype, device)
+    except _errors.Error:
+        raise
+    except Exception as error:
+        raise _errors.make(
+            _errors.CONSUMER,
+            f"{target.label} did not take the tensor: "
+            f"{type(error).__name__}: {str(error).splitlines()[0][:200]}; "
+            "needs a tensor that its own import takes") from error
+
+
+def _fill(
+    source: _sources.Source, target: _Target, wish: _Wish, out: Any,
+) -> Any:
+    """Copies into an array that is there already."""
+    adapter = target.adapter
+    if adapter is None or not adapter.is_array(out):
+        raise _errors.make(
+            _errors.ARGUMENT,
+            f"out could not be filled: it is a {type(out).__name__}; needs an "
+            f"array of the target {target.label or 'framework'}")
+    if wish.copy is False:
+        _errors.refuse(
+            _errors.COPY_NEEDED,
+            "out could not be filled without a copy; needs copy=None")
+    into = _sources.take(out, copy=False, detach=False, resolve=False).tensor
+    receipt = _core.copy_into(source.tensor, into)
+    _core.receipt_amend(receipt, source.label, target.label, source.reason,
+                        source.tensor.nbytes)
+    return receipt
+
+
+def to(
+    x: Any, target: Any, *, copy: bool | None = None, detach: bool = False,
+    resolve: bool = True, read_only: str = "auto",
+    mutable_source: str = "alias", narrow: bool = False, out: Any = None,
+    receipt: bool = False,
+) -> Any:
+    """Hands a tensor to a framework or a device: the target's own array type,
+    or with ``receipt=True`` the pair of it and a Receipt."""
+    wish = _Wish(copy, detach, resolve, read_only, mutable_source, narrow)
+    found = _find_target(target)
+    if _sources.is_capsule(x) and out is None:
+        _check_capsule(x, found, wish)
+    source = _sources.take(x, copy=copy, detach=detach, resolve=resolve)
+    if out is not None:
+        result, paper = out, _fill(source, found, wish, out)
+    else:
+        source = _narrow(source, found, wish, False)
+        result, paper = _give(source, found, wish)
+    return (result, paper) if receipt else result
+
+
+_PASSED = (bool, int, float, complex, str, bytes, type(None))
+
+
+def to_tree(tree: Any, target: Any, *, receipt: bool = False,
+            **wishes: Any) -> Any:
+    """``to`` for each tensor of nested dicts, lists and tuples (a state dict,
+    a pytree of them). Numbers, strings and None stay as they are, a tensor
+    that occurs twice crosses once. With ``receipt=True`` also the receipts, in
+    the same shape (None where nothing crossed)."""
+    if wishes.get("out") is not None:
+        raise _errors.make(
+            _errors.ARGUMENT, "to_tree has no out; needs isthmus.to")
+    done: dict[int, tuple[Any, Any]] = {}
+
+    def leaf(x: Any) -> tuple[Any, Any]:
+        if isinstance(x, _PASSED):
+            return x, None
+        if id(x) not in done:
+            done[id(x)] = to(x, target, receipt=True, **wishes)
+        return done[id(x)]
+
+    def walk(x: Any) -> tuple[Any, Any]:
+        if isinstance(x, dict):
+            pairs = {key: walk(value) for key, value in x.items()}
+            return ({k: v for k, (v, _) in pairs.items()},
+                    {k: r for k, (_, r) in pairs.items()})
+        if isinstance(x, (list, tuple)):
+            both = [walk(value) for value in x]
+            make = _maker(x)
+            return make([v for v, _ in both]), make([r for _, r in both])
+        return leaf(x)
+
+    result, receipts = walk(tree)
+    return (result, receipts) if receipt else result
+
+
+def _maker(x: Any) -> Any:
+    """Makes a list, a tuple or a named tuple like x."""
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return lambda values: type(x)(*values)
+    return tuple if isinstance(x, tuple) else list
+
+
+def empty(
+    shape: Any, dtype: Any, *, align: int = 64, like: str = "numpy",
+) -> Any:
+    """Zeros in memory that every backend here can alias, as an array of NumPy
+    or torch."""
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if like not in ("numpy", "torch"):
+        raise _errors.make(
+            _errors.ARGUMENT,
+            f"empty could not be made like {like!r}: it is no framework with "
+            "mutable arrays here; needs \"numpy\" or \"torch\"")
+    if any(isinstance(n, bool) or not isinstance(n, int) for n in extents):
+        raise _errors.make(
+            _errors.ARGUMENT, f"empty could not be made: shape is {shape!r}; "
+            "needs integers")
+    name = getattr(dtype, "name", None) or getattr(
+        dtype, "__name__", None) or str(dtype).rpartition(".")[2]
+    return _adapter(like).empty(extents, str(name), align)

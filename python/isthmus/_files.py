@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""isthmus.load and save: .npy and .safetensors."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping
+
+from . import _core, _errors, _sources
+
+
+def load(
+    path: str | os.PathLike[str], name: str | None = None, *,
+    dtype: str | None = None,
+) -> Any:
+    """A Tensor of a .npy file, or of the tensor ``name`` of a .safetensors
+    file; without a name a dict of all its tensors. They view the mapped file.
+    ``dtype`` is what a .npy file of "V1" or "V2" holds."""
+    return _core.load(path, dtype, name)
+
+
+def save(path: str | os.PathLike[str], x: Any) -> None:
+    """Writes one array as .npy, or a dict of arrays as .safetensors, whole or
+    not at all."""
+    if isinstance(x, Mapping):
+        names = list(x)
+        if not all(isinstance(name, str) for name in names):
+            raise _errors.make(
+                _errors.ARGUMENT,
+                "a file could not be saved: a name is no str; needs names of "
+                "tensors as keys")
+        _core.save(path, names, [_tensor(x[name]) for name in names])
+    else:
+        _core.save(path, None, [_tensor(x)])
+
+
+def _tensor(x: Any) -> _core.Tensor:
+    # Only values are read: nothing of a graph is lost to anybody.
+    return _sources.take(x, copy=None, detach=True, resolve=True).tensor

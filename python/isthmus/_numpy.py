@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy as a producer and a consumer. Loaded only when NumPy is."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _core, _errors
+from ._capsule import Once, unread
+from ._sources import BYTE_ORDER, FROM_SOURCE, ITEM_UNALIGNED, Prepared
+
+GRANT = FROM_SOURCE
+LABEL = "numpy"
+
+_NATIVE = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "float16", "float32", "float64", "complex64", "complex128",
+)
+# Types of ml_dtypes with whole bytes: NumPy's DLPack refuses them, so that
+# they cross as integers of their width.
+_ML = {
+    "bfloat16": "uint16", "float8_e3m4": "uint8", "float8_e4m3": "uint8",
+    "float8_e4m3b11fnuz": "uint8", "float8_e4m3fn": "uint8",
+    "float8_e4m3fnuz": "uint8", "float8_e5m2": "uint8",
+    "float8_e5m2fnuz": "uint8", "float8_e8m0fnu": "uint8",
+}
+# Types of ml_dtypes that NumPy stores one element to a byte.
+_PADDED = frozenset({
+    "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4",
+    "int2", "uint2", "int1", "uint1",
+})
+
+_CONSUMER = _core.Consumer(
+    (*_NATIVE, *_ML), negative=True, gaps=True, overlap=True, alignment=1,
+    honours_read_only=True, legacy=False)
+
+
+def plain_check(cls: type) -> Callable[[Any], bool] | None:
+    return None if cls is np.ndarray else _never
+
+
+def _never(x: Any) -> bool:
+    return False
+
+
+def prepare(
+    x: Any, *, copy: bool | None, detach: bool, resolve: bool,
+    dry: bool = False,
+) -> Prepared:
+    """What is imported instead of an array that NumPy's own DLPack refuses,
+    or whose meaning is more than its memory."""
+    if isinstance(x, np.ma.MaskedArray):
+        _errors.refuse(
+            _errors.PRODUCER,
+            "a masked array could not cross: its mask has no place in a "
+            "tensor; needs x.filled(value)")
+    if isinstance(x, np.generic):
+        return Prepared(np.asarray(x))
+    array = x if type(x) is np.ndarray else np.asarray(x)
+    dtype = array.dtype
+    if dtype.type.__module__.partition(".")[0] == "ml_dtypes":
+        return _prepare_ml(array, copy, dry)
+    if dtype.kind not in "biufc" or dtype.itemsize > 8 * (
+            2 if dtype.kind == "c" else 1):
+        _errors.refuse(
+            _errors.DTYPE,
+            f"a NumPy array of {_kind(dtype)} could not cross: DLPack has no "
+            "such element type; needs numbers or bools of at most 64 bits")
+    if not dtype.isnative:
+        native = dtype.newbyteorder("=")
+        return _copied(array, native, BYTE_ORDER, copy, dry,
+                       f"its byte order is {dtype.str!r}")
+    if _items_misaligned(array):
+        return _copied(array, dtype, ITEM_UNALIGNED, copy, dry,
+                       "its items are not aligned to their size")
+    return Prepared(array)
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    kinds = {"O": "objects", "U": "strings", "S": "bytes", "M": "datetimes",
+             "m": "timedeltas", "V": "structured or void items"}
+    return kinds.get(dtype.kind, str(dtype))
+
+
+def _items_misaligned(array: np.ndarray[Any, Any]) -> bool:
+    size = array.dtype.itemsize
+    strides = (s for s, n in zip(array.strides, array.shape) if n > 1)
+    return not array.flags.aligned or any(s % size for s in strides)
+
+
+def _copied(
+    array: np.ndarray[Any, Any], dtype: np.dtype[Any], reason: int,
+    copy: bool | None, dry: bool, why: str,
+) -> Prepared:
+    """The array's values in fresh aligned memory."""
+    if copy is False:
+        _errors.refuse(
+            _errors.COPY_NEEDED,
+            f"a NumPy array could not cross without a copy: {why}; needs "
+            "copy=None")
+    if dry:
+        return Prepared(unread(dtype.name, array.shape), reason)
+    target = empty(array.shape, dtype.name, 64)
+    np.copyto(target, array)
+    return Prepared(target, reason)
+
+
+def _prepare_ml(
+    array: np.ndarray[Any, Any], copy: bool | None, dry: bool,
+) -> Prepared:
+    name = array.dtype.name
+    if name not in _ML and name not in _PADDED:
+        _errors.refuse(
+            _errors.DTYPE,
+            f"a NumPy array of {name} could not cross: DLPack has no such "
+            "element type; needs one of DLPack 1.3")
+    if _items_misaligned(array):
+        return _copied(array, array.dtype, ITEM_UNALIGNED, copy, dry,
+                       "its items are not aligned to their size")
+    size = array.dtype.itemsize
+    tensor = _core.wrap(
+        array, array.__array_interface__["data"][0], name, array.shape,
+        tuple(s // size for s in array.strides), not array.flags.writeable,
+        name in _PADDED)
+    return Prepared(tensor)
+
+
+def consumer(dtype: str) -> tuple[_core.Consumer, str | None]:
+    """The capability record, and the dtype that capsules of dtype say."""
+    if dtype in _ML:
+        _ml_type(dtype)
+    return _CONSUMER, _ML.get(dtype)
+
+
+def _ml_type(name: str) -> Any:
+    try:
+        import ml_dtypes
+    except ImportError:
+        _errors.refuse(
+            _errors.NO_FRAMEWORK,
+            f"NumPy could not be given {name}: ml_dtypes, which has that "
+            "type, is not installed; needs pip install ml_dtypes")
+    found = getattr(ml_dtypes, name, None)
+    if found is None:
+        _errors.refuse(
+            _errors.TARGET_DTYPE,
+            f"NumPy could not be given {name}: this ml_dtypes has no such "
+            "type; needs a newer one")
+    return found
+
+
+def accept(capsule: Any, dtype: str, device: Any) -> Any:
+    """The array of a capsule."""
+    array = np.from_dlpack(Once(capsule))
+    return array.view(_ml_type(dtype)) if dtype in _ML else array
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray)
+
+
+def empty(shape: tuple[int, ...], dtype: str, align: int) -> Any:
+    """Zeros, aligned, in memory of isthmus."""
+    tensor = _core.empty(tuple(shape), dtype, align)
+    into, bits = consumer(dtype)
+    capsule, _ = _core.export(tensor, into, (None, "auto", "alias"), bits)
+    return accept(capsule, dtype, None)
+
+
+def narrowed(tensor: _core.Tensor, dtype: str) -> Any:
+    """The values of a host tensor as another type, in aligned memory: NumPy's
+    conversion, which wraps integers and rounds floats."""
+    into, bits = consumer(str(tensor.dtype))
+    capsule, _ = _core.export(tensor, into, (None, "auto", "alias"), bits)
+    source = accept(capsule, str(tensor.dtype), None)
+    target = empty(source.shape, dtype, 64)
+    with np.errstate(over="ignore"):
+        np.copyto(target, source, casting="unsafe")
+    return target

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What isthmus knows of the framework that an object comes from.
+
+A framework is recognised by the module of its type and never imported here.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, Callable, NamedTuple
+
+from . import _core, _errors
+
+# ist_grant: who may write the source's memory.
+FROM_SOURCE = 0
+WRITABLE = 1
+IMMUTABLE = 2
+
+# Reasons of a copy that an adapter makes before the route (reason.def).
+RESOLVED = 14
+BYTE_ORDER = 15
+NARROWED = 16
+ITEM_UNALIGNED = 17
+
+# type -> (grant, is_plain or None, prepare or None, has a C exchange API), as
+# _core wants it.
+Adapter = tuple[int, "Callable[[Any], bool] | None",
+                "Callable[[Any, Any], Any] | None", bool]
+
+
+class Prepared(NamedTuple):
+    """What is imported instead of an object: the same memory, or a copy made
+    for ``reason`` (0: none was made)."""
+
+    value: Any
+    reason: int = 0
+
+
+class Source(NamedTuple):
+    """An object as a tensor of ours."""
+
+    tensor: _core.Tensor
+    label: str | None
+    reason: int = 0
+
+
+def framework_of(cls: type) -> str:
+    """"numpy", "torch", "jax", "tensorflow" or "": whose type this is."""
+    for base in cls.__mro__:
+        module = getattr(base, "__module__", "")
+        if not isinstance(module, str):
+            continue
+        root = module.partition(".")[0]
+        if root == "numpy" and base.__name__ in ("ndarray", "generic"):
+            return "numpy"
+        if root == "torch" and base.__name__ == "Tensor":
+            return "torch"
+        if root in ("jax", "jaxlib"):
+            return "jax"
+        if root == "tensorflow" and "Tensor" in base.__name__:
+            return "tensorflow"
+    return ""
+
+
+def module_of(name: str) -> ModuleType | None:
+    """The adapter of a framework that is loaded already."""
+    if name not in sys.modules:
+        return None
+    if name == "numpy":
+        from . import _numpy
+        return _numpy
+    if name == "torch":
+        from . import _torch
+        return _torch
+    if name == "jax":
+        from . import _jax
+        return _jax
+    return None
+
+
+class Known(NamedTuple):
+    """What is known of a type."""
+
+    name: str
+    module: Any  # the adapter, or None
+    grant: int
+    plain: Callable[[Any], bool] | None
+
+
+# Types that were looked at; emptied when full, so that types made in a loop
+# do not pile up.
+_known: dict[type, Known] = {}
+_KEPT = 256
+
+
+def known(cls: type) -> Known:
+    found = _known.get(cls)
+    if found is None:
+        name = framework_of(cls)
+        module = module_of(name)
+        if module is None:
+            grant = IMMUTABLE if name == "tensorflow" else FROM_SOURCE
+            found = Known(name, None, grant, None)
+        else:
+            found = Known(
+                name, module, module.GRANT, module.plain_check(cls))
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[cls] = found
+    return found
+
+
+def adapter_of(cls: type) -> Adapter:
+    """Called by _core once for each type."""
+    it = known(cls)
+    exchange = hasattr(cls, "__dlpack_c_exchange_api__")
+    if it.module is None:
+        return (it.grant, None, None, exchange)
+
+    def prepare(x: Any, copy: bool | None) -> Any:
+        return it.module.prepare(
+            x, copy=copy, detach=False, resolve=True).value
+
+    return (it.grant, it.plain, prepare, exchange)
+
+
+def is_capsule(x: Any) -> bool:
+    return type(x).__name__ == "PyCapsule" and type(x).__module__ == "builtins"
+
+
+def take(
+    x: Any, *, copy: bool | None, detach: bool, resolve: bool,
+    dry: bool = False,
+) -> Source:
+    """An object as a tensor of ours, in the memory that it is in. With ``dry``
+    nothing is copied and no capsule is consumed."""
+    if isinstance(x, _core.Tensor):
+        return Source(x, None)
+    if is_capsule(x):
+        return Source(_core.peek(x) if dry else _core.import_host(x, 0),
+                      "capsule")
+    it = known(type(x))
+    label = it.name or type(x).__name__[:60]
+    if it.module is None:
+        return Source(_core.import_host(x, it.grant), label)
+    if it.plain is None or it.plain(x):
+        try:
+            return Source(_core.import_host(x, it.grant), label)
+        except _errors.Error as error:
+            prepared = _prepare(
+                it.module, x, copy, detach, resolve, dry, error)
+    else:
+        prepared = it.module.prepare(
+            x, copy=copy, detach=detach, resolve=resolve, dry=dry)
+    value = prepared.value
+    if not isinstance(value, _core.Tensor):
+        value = _core.import_host(value, it.grant)
+    return Source(value, label, prepared.reason)
+
+
+def _prepare(
+    module: ModuleType, x: Any, copy: bool | None, detach: bool,
+    resolve: bool, dry: bool, error: _errors.Error,
+) -> Prepared:
+    try:
+        prepared: Prepared = module.prepare(
+            x, copy=copy, detach=detach, resolve=resolve, dry=dry)
+    except _errors.Error as better:
+        raise better from error
+    if prepared.value is x and prepared.reason == 0:
+        raise error
+    return prepared

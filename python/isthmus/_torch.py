@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch as a producer and a consumer. Loaded only when PyTorch is."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from . import _core, _errors
+from ._capsule import unread
+from ._sources import RESOLVED, WRITABLE, Prepared
+
+GRANT = WRITABLE
+LABEL = "torch"
+
+_NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "float16", "bfloat16", "float32", "float64", "complex32",
+    "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+)
+_HERE = tuple(name for name in _NAMES if hasattr(torch, name))
+# What a capsule of torch says is true of these; int4 and others are exported
+# as 8-bit integers.
+_DTYPES = frozenset(getattr(torch, name) for name in _HERE)
+
+# torch aborts on negative strides (pytorch/pytorch#188023) and has no
+# read-only tensors.
+_CONSUMER = _core.Consumer(
+    _HERE, negative=False, gaps=True, overlap=True, alignment=1,
+    honours_read_only=False, legacy=False)
+
+_strided = torch.strided
+_Tensor = torch.Tensor
+_Parameter = torch.nn.Parameter
+_no_dispatch = getattr(torch._C, "_disabled_torch_dispatch_impl", None)
+_functorch = getattr(torch._C, "_functorch", None)
+_is_wrapped: Callable[[Any], bool] = getattr(
+    _functorch, "is_functorch_wrapped_tensor", lambda x: False)
+
+
+def plain_check(cls: type) -> Callable[[Any], bool]:
+    return _is_plain if cls in (_Tensor, _Parameter) else _never
+
+
+def _never(x: Any) -> bool:
+    return False
+
+
+def _is_plain(x: Any) -> bool:
+    """Its memory is its values: a capsule says all of it."""
+    return not (
+        x.requires_grad or x.layout is not _strided or x.is_neg()
+        or x.is_conj() or x.dtype not in _DTYPES or not x.is_cpu
+        or x.is_nested or _is_wrapped(x))
+
+
+def _check(x: Any) -> None:
+    """Refuses what has no memory of its own, or more than a capsule says."""
+    name = type(x).__name__
+    dispatch = getattr(type(x), "__torch_dispatch__", None)
+    if type(x) not in (_Tensor, _Parameter) and (
+            dispatch is not None and dispatch is not _no_dispatch):
+        _errors.refuse(
+            _errors.PRODUCER,
+            f"a torch {name} could not cross: it stands for a tensor and has "
+            "no memory of its own; needs a plain tensor")
+    if _is_wrapped(x):
+        _errors.refuse(
+            _errors.PRODUCER,
+            "a torch tensor could not cross: it is traced by vmap or grad; "
+            "needs a call outside of it")
+    if x.is_meta:
+        _errors.refuse(
+            _errors.PRODUCER,
+            "a torch tensor could not cross: it is on the meta device and has "
+            "no values; needs a tensor on a real device")
+    if x.is_nested or x.layout is not _strided:
+        what = "nested" if x.is_nested else str(x.layout)
+        _errors.refuse(
+            _errors.PRODUCER,
+            f"a torch tensor could not cross: its layout is {what}; needs a "
+            "dense one, such as x.to_dense()")
+    if x.is_quantized:
+        _errors.refuse(
+            _errors.DTYPE,
+            "a torch tensor could not cross: it is quantised, and its scale "
+            "has no place in a tensor; needs x.dequantize() or x.int_repr()")
+    if x.dtype not in _DTYPES:
+        _errors.refuse(
+            _errors.DTYPE,
+            f"a torch tensor could not cross: torch exports {x.dtype} as "
+            "another type; needs x.view(torch.uint8)")
+
+
+def prepare(
+    x: Any, *, copy: bool | None, detach: bool, resolve: bool,
+    dry: bool = False,
+) -> Prepared:
+    """A tensor whose memory is its values, from one that is not plain."""
+    with torch._C.DisableTorchFunctionSubclass():
+        _check(x)
+        if x.requires_grad:
+            if not detach:
+                _errors.refuse(
+                    _errors.REQUIRES_GRAD,
+                    "a torch tensor could not cross: it requires grad, which "
+                    "ends at the crossing; needs detach=True or x.detach()",
+                    hint="isthmus.to(x, target, detach=True) shares its "
+                         "memory; so does x.detach()")
+            x = x.detach()
+        bit = "conjugate" if x.is_conj() else "negative"
+        if not (x.is_conj() or x.is_neg()):
+            return Prepared(x)
+        if not resolve:
+            _errors.refuse(
+                _errors.PRODUCER,
+                f"a torch tensor could not cross: its {bit} bit is set, which "
+                "no capsule carries; needs resolve=True")
+        if copy is False:
+            _errors.refuse(
+                _errors.COPY_NEEDED,
+                f"a torch tensor could not cross without a copy: its {bit} "
+                "bit is set, which no capsule carries; needs copy=None")
+        if dry:
+            name = str(x.dtype).rpartition(".")[2]
+            return Prepared(unread(name, tuple(x.shape)), RESOLVED)
+        dense = torch.empty(x.shape, dtype=x.dtype)
+        return Prepared(dense.copy_(x), RESOLVED)
+
+
+def consumer(dtype: str) -> tuple[_core.Consumer, str | None]:
+    return _CONSUMER, None
+
+
+def accept(capsule: Any, dtype: str, device: Any) -> Any:
+    return torch.from_dlpack(capsule)
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, torch.Tensor)
+
+
+def is_device(x: Any) -> bool:
+    return isinstance(x, torch.device)
+
+
+def check_device(device: Any) -> None:
+    if device.type != "cpu":
+        _errors.not_in_version(
+            f"a torch tensor on {device}", "torch.device(\"cpu\")")
+
+
+def empty(shape: tuple[int, ...], dtype: str, align: int) -> Any:
+    tensor = _core.empty(tuple(shape), dtype, align)
+    capsule, _ = _core.export(
+        tensor, _CONSUMER, (None, "auto", "alias"), None)
+    return accept(capsule, dtype, None)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""isthmus.Error, its catalog entry, explain, and names of later versions."""
+
+import copy
+import pickle
+
+import pytest
+
+import isthmus
+
+
+def refused():
+    with pytest.raises(isthmus.Error) as e:
+        isthmus.from_dlpack(object())
+    return e.value
+
+
+def test_errors__carry_code_entry_and_hint():
+    error = refused()
+    assert error.code == 116
+    assert error.entry.name == "IST_ERR_NOT_A_TENSOR"
+    assert error.entry.slug == "not-a-tensor"
+    assert error.hint == error.entry.solution and error.hint
+    assert str(error) == error.args[0]
+
+
+def test_errors__survive_pickle_and_copy():
+    for other in (pickle.loads(pickle.dumps(refused())), copy.copy(refused())):
+        assert isinstance(other, isthmus.Error)
+        assert isinstance(other, BufferError) and other.code == 116
+        assert str(other) == str(refused())
+
+
+def test_errors__of_no_exchange_are_no_buffer_errors():
+    with pytest.raises(isthmus.Error) as e:
+        isthmus.open("nothing")
+    assert not isinstance(e.value, BufferError)
+
+
+def test_explain__finds_codes_names_and_errors():
+    for what in (202, "202", "IST_ERR_SHAPE"):
+        entry = isthmus.explain(what)
+        assert entry.code == 202 and entry.name == "IST_ERR_SHAPE"
+        assert entry.meaning and entry.solution and entry.title
+    assert isthmus.explain(refused()).code == 116
+    for what in (0, 1, -5, 10**30, "999", "IST_ERR_NOTHING"):
+        assert isthmus.explain(what) is None
+
+
+@pytest.mark.parametrize("what", [
+    "DLPack is supported for PjRt-compatible backends only.",
+    ValueError("x"), None, 1.5])
+def test_explain__of_others_messages_comes_later(what):
+    with pytest.raises(isthmus.Error, match="not in this version") as e:
+        isthmus.explain(what)
+    assert e.value.code == 102
+
+
+@pytest.mark.parametrize("name", [
+    "shards", "from_shards", "jax", "explain_nearest", "astype"])
+def test_later_names__are_refused_and_listed_nowhere(name):
+    with pytest.raises(isthmus.Error, match="not in this version") as e:
+        getattr(isthmus, name)
+    assert e.value.code == 102
+    assert not hasattr(isthmus, name)
+    assert name not in dir(isthmus) and name not in isthmus.__all__
+
+
+def test_unknown_names__are_plain_attribute_errors():
+    with pytest.raises(AttributeError) as e:
+        isthmus.nothing
+    assert not isinstance(e.value, isthmus.Error)
