@@ -35,6 +35,14 @@ static ist_code failed(const char *path, int reason, bool opening,
                              "needs room on the disk",
                              ist__label_make(path).text, strerror(reason));
   }
+  if (reason == EFAULT) {
+    // The bytes to write are a map that has lost its pages.
+    return ist__error_native(err, IST_ERR_FILE_TRUNCATED, reason,
+                             "%s could not be written: a mapped file that it "
+                             "is written from was cut short meanwhile; needs "
+                             "files that keep their size",
+                             ist__label_make(path).text);
+  }
   if (opening && !machine) {
     return ist__error_native(err, IST_ERR_OUTPUT, reason,
                              "cannot write %s: it is in no folder that can be "
