@@ -126,14 +126,16 @@ static bool by_form(const char *line, size_t length, ist_code *out) {
   return best > 0;
 }
 
-// Looks for errors of ours line by line.
-static void search(const char *text, size_t size, found *f) {
+// Looks for errors of ours line by line. In a log, a line without a code's name
+// must name isthmus to be taken for one: general forms are general.
+static void search(const char *text, size_t size, bool is_log, found *f) {
   const char *end = text + size;
   while (text < end) {
     const char *newline = memchr(text, '\n', (size_t)(end - text));
     size_t length = (size_t)((newline == NULL ? end : newline) - text);
     ist_code code = IST_OK;
-    if (!names_in(text, length, f) && by_form(text, length, &code)) {
+    bool ours = !is_log || find(text, text + length, "isthmus", 7) != NULL;
+    if (!names_in(text, length, f) && ours && by_form(text, length, &code)) {
       add(f, code);
     }
     text += newline == NULL ? length : length + 1;
@@ -206,7 +208,8 @@ static ist_code gather(ist__cmd *cmd, found *f, ist_error *err) {
   ist_code code = IST_OK;
   char *text = NULL;
   size_t size = 0;
-  if (words->count == 1 && strcmp(words->at[0], "-") == 0) {
+  bool is_log = words->count == 1 && strcmp(words->at[0], "-") == 0;
+  if (is_log) {
     code = ist__cmd_read(cmd, "-", &text, &size, err);
     if (code != IST_OK) return code;
   } else if (words->count == 1 && by_name(words->at[0], &code)) {
@@ -229,7 +232,7 @@ static ist_code gather(ist__cmd *cmd, found *f, ist_error *err) {
       size += length + 1;
     }
   }
-  search(text, size, f);
+  search(text, size, is_log, f);
   ist_deallocate(cmd->context, text);
   return IST_OK;
 }

@@ -100,6 +100,17 @@ def make_files(folder):
     return folder
 
 
+def preload(folder, name):
+    """A library of tests/cli/NAME.c to preload into the command."""
+    if b"__asan_init" in COMMAND.read_bytes():
+        pytest.skip("built with a sanitizer, which wants to be loaded first")
+    path = folder / (name + ".so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path,
+                    ROOT / "tests" / "cli" / (name + ".c"), "-ldl"],
+                   check=True)
+    return str(path)
+
+
 def left_over(folder, before):
     """Names in folder that were not there before."""
     return sorted(set(os.listdir(folder)) - set(before))

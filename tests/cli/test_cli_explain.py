@@ -58,9 +58,11 @@ def test_a_log__is_explained_error_by_error(tmp_path):
   File "x.py", line 1
 isthmus.Error: it could not cross [IST_ERR_COPY_NEEDED 104]
 NOT_IST_ERR_SHAPE, IST_ERR_SHAPES and IST_ERR_ are none; IST_ERR_ARITY is
+other: call failed: reason (code 3), and cannot open x: y; needs a file that
+isthmus: move: cannot open a.npy: gone; needs a file that can be read
 again [IST_ERR_COPY_NEEDED 104] \xff\xfe and [IST_ERR_OVERFLOW 203]"""
     found = explain(tmp_path, "-", data=log)
-    assert [entry["code"] for entry in found] == [104, 113, 203]
+    assert [entry["code"] for entry in found] == [104, 113, 403, 203]
 
 
 def test_an_unquoted_message__is_one_text(tmp_path):

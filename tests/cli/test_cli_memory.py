@@ -75,11 +75,7 @@ def test_valgrind__finds_no_error_and_no_leak(words, folder):
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
-    path = tmp_path_factory.mktemp("shim") / "failing_malloc.so"
-    source = cli_env.ROOT / "tests" / "cli" / "failing_malloc.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path, source,
-                    "-ldl"], check=True)
-    return path
+    return cli_env.preload(tmp_path_factory.mktemp("shim"), "failing_malloc")
 
 
 @pytest.mark.parametrize("words", SWEPT.values(), ids=SWEPT.keys())
@@ -91,7 +87,7 @@ def test_each_allocation_that_fails__is_one_line_and_no_file(words, folder,
     faults = 0
     while True:
         done = cli_env.run(folder, *words, env={
-            "LD_PRELOAD": str(shim), "FAIL_AT": str(faults + 1),
+            "LD_PRELOAD": shim, "FAIL_AT": str(faults + 1),
             "FAULT_LOG": str(log), "LYING_PJRT_RULES": "addressable=1"})
         if not log.exists():
             break

@@ -203,3 +203,59 @@ def test_a_signal__ends_the_command_and_leaves_nothing(number, folder):
     process.stdin.close()
     assert os.listdir(scratch) == []
     assert not (folder / "b.npy").exists()
+
+
+@pytest.fixture(scope="module")
+def meddler(tmp_path_factory):
+    return cli_env.preload(tmp_path_factory.mktemp("shim"), "meddling_calls")
+
+
+@pytest.mark.parametrize("target", ["out.npy", "out.safetensors"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_map_cut_short_while_it_is_written__leaves_nothing(order, target,
+                                                             folder, meddler):
+    np.save(folder / "cut_me.npy", np.asarray(MANY.reshape(1024, 1024),
+                                              order=order))
+    before = os.listdir(folder)
+    done = cli_env.run(folder, "move", "cut_me.npy", target,
+                       env={"LD_PRELOAD": meddler, "CUT": "cut_me.npy"})
+    assert (done.code, done.out) == (1, b"")
+    assert len(done.lines) == 1
+    assert "cut" in done.lines[0] and "short" in done.lines[0]
+    assert done.lines[0].endswith("[IST_ERR_FILE_TRUNCATED 211]")
+    assert cli_env.left_over(folder, before) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM,
+                                    signal.SIGHUP, signal.SIGBUS])
+@pytest.mark.parametrize("target", ["out.npy", "-"])
+def test_a_signal_before_the_end__leaves_nothing(target, number, folder,
+                                                 meddler):
+    scratch = folder / "tmp"
+    scratch.mkdir()
+    before = os.listdir(folder)
+    done = cli_env.run(folder, "move", "a.npy", target, env={
+        "LD_PRELOAD": meddler, "STOP": str(int(number)),
+        "TMPDIR": str(scratch)})
+    assert done.code == (1 if number == signal.SIGBUS else -number)
+    assert done.out == b""
+    assert cli_env.left_over(folder, before) == []
+    assert os.listdir(scratch) == []
+
+
+def test_an_ignored_signal__stays_ignored(folder, meddler):
+    done = cli_env.run(folder, "move", "a.npy", "out.npy", env={
+        "LD_PRELOAD": meddler, "STOP": str(int(signal.SIGHUP))},
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert (done.code, done.err) == (0, b"")
+    assert (folder / "out.npy").exists()
+
+
+def test_names_with_hash_and_colon__are_escaped(folder):
+    data = (folder / "a.npy").read_bytes()
+    (folder / "a#1.npy").write_bytes(data)
+    for words in (["a#1.npy", "b%23%3A2.npy"], ["a%231.npy", "c:d.npy"]):
+        done = cli_env.run(folder, "move", *words)
+        assert (done.code, done.err) == (0, b"")
+    assert (folder / "b#:2.npy").read_bytes() == data
+    assert (folder / "c:d.npy").read_bytes() == data
