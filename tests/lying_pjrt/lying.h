@@ -16,6 +16,7 @@
 //   view=copy|eager                 a "view" is really a copy; or the call
 //                                   gives the memory back and then fails
 //   opaque=shifted                  the opaque pointer is 64 bytes off
+//   memory=ignored                  buffers always lie in the default memory
 //   platform=NAME is_on_cpu=1       lies about itself
 //   delay_events=1                  work is done by lying_release_events()
 //   event_error=1                   every event completes with an error
@@ -116,7 +117,7 @@ typedef struct lying_rules {
   int devices;
   bool addressable, is_on_cpu, delay_events, event_error, corrupt;
   size_t align;
-  bool view_copies, view_eager, opaque_shifted;
+  bool view_copies, view_eager, opaque_shifted, memory_ignored;
   char platform[64];
   char layout[16];
   char hlo[16];

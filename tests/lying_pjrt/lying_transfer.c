@@ -30,6 +30,11 @@ static PJRT_Error *check_shape(int32_t type, const int64_t *dims, size_t rank) {
   return NULL;
 }
 
+static PJRT_Memory *pick(PJRT_Device *device, PJRT_Memory *memory) {
+  if (memory == NULL) return &device->memory[0];
+  return lying.rules.memory_ignored ? &memory->device->memory[0] : memory;
+}
+
 void *lying_device_memory(size_t size) {
   void *data = NULL;
   if (posix_memalign(&data, MAX_ALIGN, size != 0 ? size : 1) != 0) abort();
@@ -83,7 +88,7 @@ LYING_SLOT(Client_BufferFromHostBuffer) {
     return refuse("BufferFromHostBuffer: neither device nor memory");
   if (a->device_layout != NULL)
     return refuse("BufferFromHostBuffer: a layout mistags data");
-  PJRT_Memory *memory = a->memory ? a->memory : &a->device->memory[0];
+  PJRT_Memory *memory = pick(a->device, a->memory);
   PJRT_Buffer *buffer = lying_buffer_new(memory, a->type, a->dims, a->num_dims);
   buffer->data = lying_device_memory(buffer->size);
   size_t count = 1;
@@ -142,7 +147,9 @@ LYING_SLOT(Client_CreateViewOfDeviceBuffer) {
     return lying_error(PJRT_Error_Code_INTERNAL,
                        "lying plugin: given back and failed");
   }
-  PJRT_Memory *memory = &a->device->memory[0];
+  // Before 0.66 the struct ends before `memory`.
+  PJRT_Memory *memory =
+      pick(a->device, lying.rules.minor < 66 ? NULL : a->memory);
   PJRT_Buffer *buffer =
       lying_buffer_new(memory, a->element_type, a->dims, a->num_dims);
   if (a->layout != NULL) error = use_layout(buffer, a->layout);

@@ -340,6 +340,7 @@ static void three_plugins__hand_on_one_buffer(void **state) {
   (void)state;
   static const char *const keys[] = {"lying", "P1", "P2", "P3"};
   pjrt_bench bench[4];
+  for (int i = 0; i < 4; i++) plugin_path(keys[i]);
   float *data = floats(6);
   source_tensor source;
   source_make(&source, data, f32, 1, (int64_t[]){6, 1});

@@ -169,6 +169,23 @@ static void newer_types__are_not_tried_on_older_plugins(void **state) {
   assert_true(has_dtype(&found, "uint1"));
 }
 
+// What a plugin does with a memory that is not the default one.
+static uint32_t probe_pinned(const char *rules) {
+  pjrt_bench bench;
+  bench_open(&bench, "lying", rules);
+  uint32_t can = ist__device_capability(bench_device(&bench, 0), 1)->can;
+  bench_close(&bench);
+  return can;
+}
+
+static void other_memories__are_reached_or_not_offered(void **state) {
+  (void)state;
+  assert_int_equal(probe_pinned("addressable=1"), ALL);
+  assert_int_equal(probe_pinned("addressable=1 minor=65"), COPIES);
+  assert_int_equal(probe_pinned("addressable=1 memory=ignored"), 0);
+  assert_int_equal(probe_pinned("addressable=1 drop=Buffer_Memory"), 0);
+}
+
 static void failing_once__costs_no_more_than_a_capability(void **state) {
   (void)state;
   pjrt_bench bench;
@@ -215,6 +232,7 @@ int main(void) {
       cmocka_unit_test(missing_slots__cost_what_they_carry),
       cmocka_unit_test(told_layouts__are_not_believed),
       cmocka_unit_test(newer_types__are_not_tried_on_older_plugins),
+      cmocka_unit_test(other_memories__are_reached_or_not_offered),
       cmocka_unit_test(failing_once__costs_no_more_than_a_capability),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,10 @@ void lying_assert_clean(const lying_levers *lying) {
 
 const char *plugin_path(const char *key) {
   const char *path = NULL;
-  if (strcmp(key, "lying") == 0) path = getenv("ISTHMUS_LYING_PJRT");
+  if (strcmp(key, "lying") == 0) {
+    path = getenv("ISTHMUS_LYING_PJRT");
+    if (path == NULL) fail_msg("ISTHMUS_LYING_PJRT is not set");
+  }
   if (strcmp(key, "P1") == 0) path = getenv("ISTHMUS_P1");
   if (strcmp(key, "P2") == 0) path = getenv("ISTHMUS_P2");
   if (strcmp(key, "P3") == 0) path = getenv("ISTHMUS_P3");

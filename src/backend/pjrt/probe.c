@@ -63,6 +63,23 @@ static void note(probe *p, const char *what, const ist_error *err) {
            p->client->plugin.pjrt.name, p->memory->kind, what, err->message);
 }
 
+// Before 0.66 a plugin does not read which memory a view should lie in, and
+// puts it into the device's default one.
+static bool lies_where_asked(probe *p, PJRT_Buffer *buffer, const char *what) {
+  IST_PJRT_ARGS(PJRT_Buffer_Memory_Args, get);
+  ist_error err;
+  get.buffer = buffer;
+  ist_code code = ist__pjrt_call(&p->client->plugin.pjrt,
+                                 IST_SLOT_Buffer_Memory, &get, &err);
+  if (code == IST_OK && p->memory->memory != NULL &&
+      get.memory != p->memory->memory)
+    code = ist_error_set(&err, IST_ERR_PLUGIN, "it lies in another memory");
+  else if (p->memory->is_default)
+    return true;  // nobody could tell otherwise
+  if (code != IST_OK) note(p, what, &err);
+  return code == IST_OK;
+}
+
 // A view of the block that is ready, or NULL.
 static PJRT_Buffer *view_block(probe *p, const ist__pjrt_shape *shape,
                                size_t offset, const char *what) {
@@ -79,8 +96,8 @@ static PJRT_Buffer *view_block(probe *p, const ist__pjrt_shape *shape,
     return NULL;
   }
   code = ist__pjrt_ready(pjrt, buffer, &err);
-  if (code == IST_OK) return buffer;
-  note(p, what, &err);
+  if (code != IST_OK) note(p, what, &err);
+  if (code == IST_OK && lies_where_asked(p, buffer, what)) return buffer;
   ist__pjrt_destroy(pjrt, buffer);
   return NULL;
 }
@@ -117,7 +134,7 @@ static void probe_copies(probe *p, bool host_address) {
       ist__pjrt_from_host(client, p->memory, &six_shape, six, &buffer, &err);
   if (code == IST_OK) code = ist__pjrt_ready(pjrt, buffer, &err);
   if (code != IST_OK) note(p, "copy in", &err);
-  if (code == IST_OK &&
+  if (code == IST_OK && lies_where_asked(p, buffer, "copy in") &&
       comes_out_as(p, buffer, six, sizeof six, "copy in and out"))
     *can |= IST_CAN_COPY_IN | IST_CAN_COPY_OUT;
   void *address = NULL;
