@@ -3,8 +3,9 @@
 // is not the host's, events that come late or with an error, programs whose
 // description is garbage.
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <threads.h>
 
 #include "backend/backend.h"
 #include "bridge/tensor.h"
@@ -206,7 +207,7 @@ typedef struct late {
   atomic_bool done;
 } late;
 
-static int read_late(void *arg) {
+static void *read_late(void *arg) {
   late *l = arg;
   ist_loan loan = {.struct_size = sizeof loan};
   if (l->lends) {
@@ -218,15 +219,15 @@ static int read_late(void *arg) {
                                     sizeof l->got, NULL);
   }
   atomic_store(&l->done, true);
-  return 0;
+  return NULL;
 }
 
-static void finish(late *l, thrd_t thread) {
+static void finish(late *l, pthread_t thread) {
   while (!atomic_load(&l->done)) {
     l->bench->lying.release_events();
-    thrd_yield();
+    sched_yield();
   }
-  thrd_join(thread, NULL);
+  pthread_join(thread, NULL);
 }
 
 // Values that are not there yet are waited for, by a copy and by a loan.
@@ -248,9 +249,9 @@ static void late_values__are_waited_for(void **state) {
     bench_ok(&bench, ist_program_run(program, &how, &bench.err));
     assert_true(bench.lying.pending_events() > 0);
     late l = {.bench = &bench, .buffer = out->buffer, .lends = lends != 0};
-    thrd_t thread;
-    assert_int_equal(thrd_create(&thread, read_late, &l), thrd_success);
-    while (bench.lying.calls("Event_Await") == 0) thrd_yield();
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_late, &l), 0);
+    while (bench.lying.calls("Event_Await") == 0) sched_yield();
     assert_false(atomic_load(&l.done));
     finish(&l, thread);
     assert_int_equal(l.code, IST_OK);

@@ -4,8 +4,8 @@
 
 #include "backend/pjrt/pjrt_tensor.h"
 
+#include <pthread.h>
 #include <stdlib.h>
-#include <threads.h>
 
 #include "backend/backend.h"
 #include "backend/pjrt/buffer.h"
@@ -300,7 +300,7 @@ typedef struct crowd {
   atomic_int failures;
 } crowd;
 
-static int lend_and_reclaim(void *arg) {
+static void *lend_and_reclaim(void *arg) {
   crowd *c = arg;
   for (int i = 0; i < TURNS; i++) {
     ist_loan loan;
@@ -311,7 +311,7 @@ static int lend_and_reclaim(void *arg) {
       atomic_fetch_add(&c->failures, 1);
     ist__backend_reclaim(c->bench->backend, c->buffer);
   }
-  return 0;
+  return NULL;
 }
 
 // The plugins' own counting crashes when two threads do this.
@@ -325,11 +325,11 @@ static void many_threads__hold_one_buffer_safely(void **state) {
   crowd c = {.bench = &bench};
   bench_ok(&bench,
            ist__backend_copy_in(bench.backend, &place, &c.buffer, &bench.err));
-  thrd_t threads[THREADS];
+  pthread_t threads[THREADS];
   for (int i = 0; i < THREADS; i++)
-    assert_int_equal(thrd_create(&threads[i], lend_and_reclaim, &c),
-                     thrd_success);
-  for (int i = 0; i < THREADS; i++) thrd_join(threads[i], NULL);
+    assert_int_equal(pthread_create(&threads[i], NULL, lend_and_reclaim, &c),
+                     0);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
   assert_int_equal(atomic_load(&c.failures), 0);
   ist__backend_release_buffer(bench.backend, c.buffer);
   bench_close(&bench);

@@ -4,10 +4,10 @@
 #include "support/pjrt_support.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <threads.h>
 
 static void *find(void *handle, const char *name) {
   void *symbol = dlsym(handle, name);
@@ -101,7 +101,7 @@ void bench_close(pjrt_bench *bench) {
   // later than the call that destroyed it returned.
   for (long turn = 0; turn < 20000000; turn++) {
     if (atomic_load(&bench->counts.live) == 0) break;
-    thrd_yield();
+    sched_yield();
   }
   assert_int_equal(atomic_load(&bench->counts.live), 0);
   if (strcmp(bench->key, "lying") == 0) lying_assert_clean(&bench->lying);
