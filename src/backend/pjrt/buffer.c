@@ -131,24 +131,28 @@ ist_code ist__pjrt_to_host(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
   return ist__pjrt_await(pjrt, copy.event, IST_ERR_BUFFER, err);
 }
 
-static bool is_deleted(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {
+// A plugin that does not tell is believed; one that fails to tell is not: it
+// may abort on what comes next.
+static ist_code check_alive(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                            ist_error *err) {
   IST_PJRT_ARGS(PJRT_Buffer_IsDeleted_Args, ask);
   ask.buffer = buffer;
-  return ist__pjrt_call(pjrt, IST_SLOT_Buffer_IsDeleted, &ask, NULL) ==
-             IST_OK &&
-         ask.is_deleted;
+  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_IsDeleted, &ask, err);
+  if (code == IST_ERR_PLUGIN_SLOT) return IST_OK;
+  if (code != IST_OK || !ask.is_deleted) return code;
+  return ist_error_set(err, IST_ERR_DELETED,
+                       "%s: the buffer cannot be read: it was deleted or "
+                       "given away; needs one that lives",
+                       pjrt->name);
 }
 
 ist_code ist__pjrt_ready(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                          ist_error *err) {
-  if (is_deleted(pjrt, buffer))
-    return ist_error_set(err, IST_ERR_DELETED,
-                         "%s: the buffer cannot be read: it was deleted or "
-                         "given away; needs one that lives",
-                         pjrt->name);
+  ist_code code = check_alive(pjrt, buffer, err);
+  if (code != IST_OK) return code;
   IST_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args, get);
   get.buffer = buffer;
-  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ReadyEvent, &get, err);
+  code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ReadyEvent, &get, err);
   if (code != IST_OK) return code;
   return ist__pjrt_await(pjrt, get.event, IST_ERR_BUFFER, err);
 }

@@ -105,10 +105,15 @@ static ist_code no_slot(const ist__pjrt *pjrt, int slot, ist_error *err) {
 ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
                            ist_code code, ist_error *err) {
   if (!ist__pjrt_has(pjrt, slot)) return no_slot(pjrt, slot, err);
-  if (ist__call_fails(pjrt->env, slot_names[slot]))
+  if (ist__call_fails(pjrt->env, slot_names[slot])) {
+    // An event is awaited all the same: until then the plugin fills, or reads,
+    // memory that the caller frees next.
+    if (slot == IST_SLOT_Event_Await)
+      destroy_error(pjrt, pjrt->table->slot[slot](args));
     return ist_error_set(err, IST_ERR_INTERNAL,
                          "%s: %s failed: a test made it fail", pjrt->name,
                          slot_names[slot]);
+  }
   PJRT_Error *error = pjrt->table->slot[slot](args);
   if (error == NULL) return IST_OK;
   char line[320];
