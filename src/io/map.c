@@ -50,8 +50,8 @@ static ist_code file_size(int fd, const char *path, size_t *out,
   if (!S_ISREG(facts.st_mode)) {
     return ist_error_set(
         err, IST_ERR_FILE_OPEN,
-        "cannot open %s: it is %s; needs a file that can be read and mapped",
-        name.text, kind_of(facts.st_mode));
+        "cannot open %s: it is %s; needs a file that can be read", name.text,
+        kind_of(facts.st_mode));
   }
   if (facts.st_size <= 0) {
     return ist_error_set(err, IST_ERR_FILE_TRUNCATED,

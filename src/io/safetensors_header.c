@@ -115,10 +115,10 @@ static ist_code read_dtype(reading *r, size_t i, ist__entry *entry) {
   size_t size = token_size(r, i);
   return ist_error_set(
       r->err, IST_ERR_FILE_DTYPE,
-      "cannot read %s: its items are, in tensor '%s', of dtype \"%.*s\"; needs "
-      "one of the dtypes of .safetensors that isthmus knows",
-      r->path.text, ist__label_make(entry->name).text,
-      (int)(size < 32 ? size : 32), r->text + r->tokens[i].start);
+      "cannot read %s: its items are of dtype \"%.*s\" (tensor '%s'); needs a "
+      "dtype of .safetensors that isthmus knows",
+      r->path.text, (int)(size < 32 ? size : 32), r->text + r->tokens[i].start,
+      ist__label_make(entry->name).text);
 }
 
 static ist_code read_shape(reading *r, size_t i, ist__entry *entry) {

@@ -29,7 +29,7 @@ static const DLDataType int4 = {kDLInt, 4, 1};
 
 static void dense__lends_what_lies_right(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   uint16_t data[6] = {1, 2, 3, 4, 5, 6};
   int64_t shape[] = {2, 3}, falling[] = {3, 1}, rising[] = {1, 2};
@@ -45,12 +45,12 @@ static void dense__lends_what_lies_right(void **state) {
                    IST_OK);
   assert_ptr_equal(dense.bytes, data);
   assert_true(dense.column_major);
-  assert_int_equal(count.calls, 0);
+  assert_int_equal(count.requests, 0);
 }
 
 static void dense__gathers_what_does_not(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   uint16_t data[6] = {1, 2, 3, 4, 5, 6};
   int64_t shape[] = {2, 3}, rising[] = {1, 2};
@@ -75,7 +75,7 @@ static void dense__gathers_what_does_not(void **state) {
 
 static void dense__packs_and_pads(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   unsigned char padded[] = {1, 2, 3, 15}, packed[] = {0x21, 0xF3};
   int64_t shape[] = {4}, strides[] = {1};
@@ -98,7 +98,7 @@ static void dense__packs_and_pads(void **state) {
 
 static void dense__takes_empty_tensors(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   int64_t shape[] = {0, 3}, strides[] = {7, -2};
   ist__view view = make_view(NULL, u16, 2, shape, strides, false);
@@ -106,12 +106,12 @@ static void dense__takes_empty_tensors(void **state) {
   assert_int_equal(ist__dense_make(&env, &view, false, true, &dense, NULL),
                    IST_OK);
   assert_int_equal(dense.nbytes, 0);
-  assert_int_equal(count.calls, 0);
+  assert_int_equal(count.requests, 0);
 }
 
 static void dense__tells_when_memory_ends(void **state) {
   (void)state;
-  counting count = {.fail_at = 1};
+  counting_allocator count = {.fail_at = 1};
   ist__env env = counting_env(&count);
   uint16_t data[6] = {0};
   int64_t shape[] = {3}, strides[] = {2};

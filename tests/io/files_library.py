@@ -6,6 +6,7 @@ import ctypes as c
 import math
 import os
 import pathlib
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ISTHMUS_BUILD") or ROOT / "build")
@@ -108,6 +109,25 @@ class Files:
             tensors[name.decode()] = Tensor(self.library, handle)
         self.library.ist_file_release(file)
         return tensors
+
+    def load_one(self, path, name):
+        """The tensor of a name, or with None the only one."""
+        err, file, handle = Error(), c.c_void_p(), c.c_void_p()
+        self.check(self.library.ist_file_open(
+            self.context, os.fsencode(path), None, c.byref(file),
+            c.byref(err)), err)
+        code = self.library.ist_file_tensor(
+            file, name and name.encode(), c.byref(handle), c.byref(err))
+        self.library.ist_file_release(file)
+        self.check(code, err)
+        return Tensor(self.library, handle)
+
+    def parse_place(self, text):
+        """Only whether a place's name is understood."""
+        err, place = Error(), c.create_string_buffer(8192)
+        place[:8] = (8192).to_bytes(8, sys.byteorder)
+        self.check(self.library.ist_place_parse(
+            text.encode(), place, c.byref(err)), err)
 
     def save(self, path, tensors):
         count, err = len(tensors), Error()

@@ -1,56 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// io_fixture.h: what the tests of files share: cmocka's includes, an
-// environment that fails the n-th allocation, bytes at an exact edge, folders
-// of their own.
+// io_fixture.h: what the tests of files share: an environment that counts and
+// fails allocations, bytes at an exact edge, messages that say a thing.
 
 #ifndef ISTHMUS_TESTS_IO_IO_FIXTURE_H_
 #define ISTHMUS_TESTS_IO_IO_FIXTURE_H_
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/env.h"
 #include "base/error.h"
+#include "support/counting_allocator.h"
+#include "support/temp_folder.h"
+#include "support/testing.h"
 
-// Counts what is allocated and not freed; fails allocation number fail_at
-// (from 1; 0: none).
-typedef struct counting {
-  size_t calls;
-  size_t fail_at;
-  size_t live;
-} counting;
-
-static inline void *counting_allocate(void *self, size_t size,
-                                      size_t alignment) {
-  counting *c = self;
-  if (++c->calls == c->fail_at) return NULL;
-  ist_allocator plain = ist__malloc_allocator();
-  void *pointer = plain.allocate(plain.self, size, alignment);
-  if (pointer != NULL) c->live++;
-  return pointer;
-}
-
-static inline void counting_release(void *self, void *pointer) {
-  counting *c = self;
-  ist_allocator plain = ist__malloc_allocator();
-  c->live--;
-  plain.release(plain.self, pointer);
-}
-
-static inline ist__env counting_env(counting *c) {
-  return (ist__env){.allocator = {.self = c,
-                                  .allocate = counting_allocate,
-                                  .release = counting_release}};
+static inline ist__env counting_env(counting_allocator *count) {
+  return (ist__env){.allocator = counting_allocator_hook(count)};
 }
 
 // A copy that ends where its allocation ends, so that a sanitizer sees every
@@ -73,30 +39,6 @@ static inline void assert_said_at(const ist_error *err, const char *words,
     fail();
   }
   assert_null(strchr(err->message, '\n'));
-}
-
-// A new empty folder; free it with remove_folder.
-static inline char *make_folder(void) {
-  const char *root = getenv("TMPDIR");
-  char path[512];
-  snprintf(path, sizeof path, "%s/isthmus-test-XXXXXX",
-           root == NULL ? "/tmp" : root);
-  char *made = mkdtemp(path);
-  assert_non_null(made);
-  return strdup(made);
-}
-
-// Fails when something is left in the folder.
-static inline void remove_folder(char *folder) {
-  assert_int_equal(rmdir(folder), 0);
-  free(folder);
-}
-
-// folder/name, in a buffer of the caller's.
-static inline const char *path_in(const char *folder, const char *name,
-                                  char buffer[1024]) {
-  snprintf(buffer, 1024, "%s/%s", folder, name);
-  return buffer;
 }
 
 static inline void write_bytes(const char *path, const void *bytes,

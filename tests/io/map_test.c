@@ -13,8 +13,9 @@
 
 static void map__shows_the_bytes_of_a_file(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a", buffer);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a");
   write_bytes(path, "bytes", 5);
   ist__map map;
   assert_int_equal(ist__map_open(path, &map, NULL), IST_OK);
@@ -29,10 +30,11 @@ static void map__shows_the_bytes_of_a_file(void **state) {
   assert_null(map.bytes);
   ist__map_close(&map);
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
-static void assert_refused(const char *path, ist_code code, const char *words) {
+static void assert_not_mapped(const char *path, ist_code code,
+                              const char *words) {
   ist__map map;
   ist_error err = {0};
   assert_int_equal(ist__map_open(path, &map, &err), code);
@@ -43,28 +45,30 @@ static void assert_refused(const char *path, ist_code code, const char *words) {
 
 static void map__refuses_what_is_no_file(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  assert_refused(path_in(folder, "none.npy", buffer), IST_ERR_FILE_OPEN,
-                 "none.npy: No such file");
-  assert_refused(folder, IST_ERR_FILE_OPEN,
-                 "a folder; needs a file that can be read");
-  const char *pipe = path_in(folder, "pipe", buffer);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  assert_not_mapped(temp_file(&folder, "none.npy"), IST_ERR_FILE_OPEN,
+                    "none.npy: No such file");
+  assert_not_mapped(folder.path, IST_ERR_FILE_OPEN,
+                    "a folder; needs a file that can be read");
+  const char *pipe = temp_file(&folder, "pipe");
   assert_int_equal(mkfifo(pipe, 0600), 0);
-  assert_refused(pipe, IST_ERR_FILE_OPEN,
-                 "a pipe; needs a file that can be read");
+  assert_not_mapped(pipe, IST_ERR_FILE_OPEN,
+                    "a pipe; needs a file that can be read");
   unlink(pipe);
-  assert_refused("/dev/null", IST_ERR_FILE_OPEN, "a device");
-  remove_folder(folder);
+  assert_not_mapped("/dev/null", IST_ERR_FILE_OPEN, "a device");
+  temp_folder_remove(&folder);
 }
 
 static void map__tells_an_empty_file(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a.npy", buffer);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
   write_bytes(path, "", 0);
-  assert_refused(path, IST_ERR_FILE_TRUNCATED, "ends after 0 bytes");
+  assert_not_mapped(path, IST_ERR_FILE_TRUNCATED, "ends after 0 bytes");
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void label__keeps_the_end_of_a_long_name(void **state) {

@@ -23,7 +23,7 @@ static void assert_holds(const char *path, const char *text) {
 
 // Opens, writes text and commits.
 static ist_code put(const char *path, const char *text, ist_error *err) {
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   ist__output output;
   *err = (ist_error){0};
@@ -40,9 +40,10 @@ static ist_code put(const char *path, const char *text, ist_error *err) {
 
 static void output__appears_at_commit(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a.npy", buffer);
-  counting count = {0};
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   ist__output output;
   assert_int_equal(ist__output_open(&env, path, &output, NULL), IST_OK);
@@ -55,14 +56,15 @@ static void output__appears_at_commit(void **state) {
   assert_holds(path, "one two");
   assert_int_equal(count.live, 0);
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__leaves_nothing_when_discarded(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a.npy", buffer);
-  counting count = {0};
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   ist__output output;
   assert_int_equal(ist__output_open(&env, path, &output, NULL), IST_OK);
@@ -70,15 +72,16 @@ static void output__leaves_nothing_when_discarded(void **state) {
   ist__output_discard(&output);
   ist__output_discard(&output);
   assert_int_equal(count.live, 0);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__replaces_a_file_and_keeps_it_until_then(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a.npy", buffer);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
   write_bytes(path, "old", 3);
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   ist__output output;
   assert_int_equal(ist__output_open(&env, path, &output, NULL), IST_OK);
@@ -87,13 +90,14 @@ static void output__replaces_a_file_and_keeps_it_until_then(void **state) {
   assert_int_equal(ist__output_commit(&output, NULL), IST_OK);
   assert_holds(path, "newer");
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__has_the_mode_that_umask_leaves(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a.npy", buffer);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
   ist_error err;
   struct stat facts;
   mode_t before = umask(027);
@@ -102,14 +106,16 @@ static void output__has_the_mode_that_umask_leaves(void **state) {
   assert_int_equal(stat(path, &facts), 0);
   assert_int_equal(facts.st_mode & 0777, 0640);
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__follows_a_link_and_keeps_it(void **state) {
   (void)state;
-  char *folder = make_folder(), a[1024], b[1024];
-  const char *file = path_in(folder, "file.npy", a);
-  const char *name = path_in(folder, "link.npy", b);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *name = temp_file(&folder, "link.npy");
+  char file[512];
+  snprintf(file, sizeof file, "%s/file.npy", folder.path);
   write_bytes(file, "old", 3);
   assert_int_equal(symlink("file.npy", name), 0);
   ist_error err;
@@ -122,68 +128,72 @@ static void output__follows_a_link_and_keeps_it(void **state) {
   assert_int_equal(put(name, "new", &err), IST_ERR_OUTPUT);
   assert_said(&err, "a symbolic link to nothing");
   unlink(name);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__refuses_what_is_no_file(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *pipe = path_in(folder, "pipe.npy", buffer);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *pipe = temp_file(&folder, "pipe.npy");
   assert_int_equal(mkfifo(pipe, 0600), 0);
   ist_error err;
   assert_int_equal(put(pipe, "x", &err), IST_ERR_OUTPUT);
   assert_said(&err, "no regular file");
   unlink(pipe);
-  assert_int_equal(put(folder, "x", &err), IST_ERR_OUTPUT);
+  assert_int_equal(put(folder.path, "x", &err), IST_ERR_OUTPUT);
   assert_said(&err, "a folder");
-  assert_int_equal(put(path_in(folder, "new/", buffer), "x", &err),
-                   IST_ERR_OUTPUT);
+  assert_int_equal(put(temp_file(&folder, "new/"), "x", &err), IST_ERR_OUTPUT);
   assert_int_equal(put("/dev/null", "x", &err), IST_ERR_OUTPUT);
   assert_int_equal(put("/dev/full", "x", &err), IST_ERR_OUTPUT);
   assert_int_equal(put("", "x", &err), IST_ERR_OUTPUT);
   struct stat facts;
   assert_int_equal(stat("/dev/null", &facts), 0);
   assert_true(S_ISCHR(facts.st_mode));
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__names_a_folder_that_is_missing(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
+  temp_folder folder;
+  temp_folder_make(&folder);
   ist_error err;
-  const char *path = path_in(folder, "no/such/a.npy", buffer);
+  const char *path = temp_file(&folder, "no/such/a.npy");
   assert_int_equal(put(path, "x", &err), IST_ERR_OUTPUT);
   assert_said(&err, "a.npy");
   assert_int_equal(err.native, ENOENT);
-  path = path_in(folder, "plain", buffer);
+  path = temp_file(&folder, "plain");
   write_bytes(path, "x", 1);
   char below[1100];
   snprintf(below, sizeof below, "%s/a.npy", path);
   assert_int_equal(put(below, "x", &err), IST_ERR_OUTPUT);
   assert_int_equal(err.native, ENOTDIR);
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__takes_the_longest_name_of_a_file(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024], name[256];
+  temp_folder folder;
+  char name[256];
+  temp_folder_make(&folder);
   memset(name, 'n', 255);
   name[255] = '\0';
-  const char *path = path_in(folder, name, buffer);
+  const char *path = temp_file(&folder, name);
   ist_error err;
   assert_int_equal(put(path, "x", &err), IST_OK);
   assert_holds(path, "x");
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 // A limit on the size of files stands for a full disk: both are a write that
 // the system refuses for want of room.
 static void output__leaves_nothing_on_a_full_disk(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a.npy", buffer);
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
   write_bytes(path, "old", 3);
   struct rlimit before, small;
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -200,24 +210,25 @@ static void output__leaves_nothing_on_a_full_disk(void **state) {
   assert_said(&err, "room on the disk");
   assert_holds(path, "old");
   unlink(path);
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 static void output__loses_nothing_when_memory_ends(void **state) {
   (void)state;
-  char *folder = make_folder(), buffer[1024];
-  const char *path = path_in(folder, "a.npy", buffer);
-  for (size_t fail_at = 1; fail_at <= 2; fail_at++) {
-    counting count = {.fail_at = fail_at};
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
+  for (long fail_at = 1; fail_at <= 2; fail_at++) {
+    counting_allocator count = {.fail_at = fail_at};
     ist__env env = counting_env(&count);
     ist__output output;
     ist_error err = {0};
     assert_int_equal(ist__output_open(&env, path, &output, &err),
                      IST_ERR_NO_ALLOCATION);
-    assert_int_equal(count.calls, 2);
+    assert_int_equal(count.requests, 2);
     assert_int_equal(count.live, 0);
   }
-  remove_folder(folder);
+  temp_folder_remove(&folder);
 }
 
 int main(void) {

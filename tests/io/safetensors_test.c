@@ -22,8 +22,9 @@ static unsigned char *make_file(const char *header, size_t nbytes,
 }
 
 // Parses, and where it fails frees nothing and checks that nothing is left.
-static ist_code parse(const char *header, size_t nbytes, counting *count,
-                      ist__safetensors *out, ist_error *err) {
+static ist_code parse(const char *header, size_t nbytes,
+                      counting_allocator *count, ist__safetensors *out,
+                      ist_error *err) {
   size_t size;
   unsigned char *file = make_file(header, nbytes, &size);
   unsigned char *exact = exact_copy(file, size);
@@ -42,7 +43,7 @@ static ist_code parse(const char *header, size_t nbytes, counting *count,
   return code;
 }
 
-static void finish(counting *count, ist__safetensors *parsed) {
+static void finish(counting_allocator *count, ist__safetensors *parsed) {
   ist__env env = counting_env(count);
   ist__safetensors_free(&env, parsed);
   assert_int_equal(count->live, 0);
@@ -53,7 +54,7 @@ static void finish(counting *count, ist__safetensors *parsed) {
 
 static void safetensors__reads_one_tensor(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__safetensors parsed;
   ist_error err;
   assert_int_equal(parse(ONE "   ", 24, &count, &parsed, &err), IST_OK);
@@ -74,7 +75,7 @@ static void safetensors__reads_one_tensor(void **state) {
 
 static void safetensors__reads_a_file_without_tensors(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__safetensors parsed;
   ist_error err;
   assert_int_equal(parse("{}", 0, &count, &parsed, &err), IST_OK);
@@ -90,7 +91,7 @@ static void safetensors__reads_a_file_without_tensors(void **state) {
 
 static void safetensors__orders_tensors_by_place(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__safetensors parsed;
   ist_error err;
   assert_int_equal(
@@ -120,7 +121,7 @@ static void safetensors__reads_every_dtype_of_the_format(void **state) {
     snprintf(header, sizeof header,
              "{\"w\":{\"dtype\":\"%s\",\"shape\":[8],\"data_offsets\":[0,%u]}}",
              row->safetensors, (unsigned)row->bits);
-    counting count = {0};
+    counting_allocator count = {0};
     ist__safetensors parsed;
     ist_error err;
     assert_int_equal(parse(header, row->bits, &count, &parsed, &err), IST_OK);
@@ -133,7 +134,7 @@ static void safetensors__reads_every_dtype_of_the_format(void **state) {
 
 static void safetensors__reads_names_with_escapes(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__safetensors parsed;
   ist_error err;
   assert_int_equal(
@@ -150,7 +151,7 @@ static void safetensors__reads_names_with_escapes(void **state) {
 
 static void safetensors__passes_over_other_fields(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__safetensors parsed;
   ist_error err;
   assert_int_equal(
@@ -307,7 +308,7 @@ static void safetensors__refuses_bad_headers(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof bad_headers / sizeof bad_headers[0]; i++) {
     const bad *row = &bad_headers[i];
-    counting count = {0};
+    counting_allocator count = {0};
     ist__safetensors parsed;
     ist_error err;
     ist_code code = parse(row->header, row->nbytes, &count, &parsed, &err);
@@ -338,7 +339,7 @@ static void safetensors__refuses_bad_lengths(void **state) {
     for (int k = 0; k < 8; k++) {
       bytes[k] = (unsigned char)(cases[i].length >> (8 * k));
     }
-    counting count = {0};
+    counting_allocator count = {0};
     ist__env env = counting_env(&count);
     ist__safetensors parsed;
     ist_error err = {0};
@@ -355,7 +356,7 @@ static void safetensors__fails_at_every_cut(void **state) {
   unsigned char *file = make_file(ONE, 24, &size);
   for (size_t cut = 0; cut < size; cut++) {
     unsigned char *exact = exact_copy(file, cut);
-    counting count = {0};
+    counting_allocator count = {0};
     ist__env env = counting_env(&count);
     ist__safetensors parsed;
     ist_error err = {0};
@@ -376,7 +377,7 @@ static void safetensors__stays_inside_whatever_byte_changes(void **state) {
     for (int value = 0; value < 256; value++) {
       unsigned char *exact = exact_copy(file, size);
       exact[at] = (unsigned char)value;
-      counting count = {0};
+      counting_allocator count = {0};
       ist__env env = counting_env(&count);
       ist__safetensors parsed;
       if (ist__safetensors_parse(&env, exact, size, "x", &parsed, NULL) ==
@@ -396,19 +397,19 @@ static void safetensors__stays_inside_whatever_byte_changes(void **state) {
 
 static void safetensors__loses_nothing_when_memory_ends(void **state) {
   (void)state;
-  size_t fail_at = 1;
+  long fail_at = 1;
   for (;; fail_at++) {
-    counting count = {.fail_at = fail_at};
+    counting_allocator count = {.fail_at = fail_at};
     ist__safetensors parsed;
     ist_error err;
     ist_code code = parse(ONE, 24, &count, &parsed, &err);
     if (code == IST_OK) {
-      assert_true(count.calls < fail_at);
+      assert_true(count.requests < fail_at);
       finish(&count, &parsed);
       break;
     }
     assert_int_equal(code, IST_ERR_NO_ALLOCATION);
-    assert_int_equal(count.calls, fail_at);
+    assert_int_equal(count.requests, fail_at);
   }
   assert_true(fail_at > 2);
 }
@@ -426,7 +427,7 @@ static void plan__aligns_what_the_format_lets(void **state) {
       {.name = "z", .dtype = {kDLComplex, 64, 1}, .ndim = 1, .shape = three},
       {.name = "w2", .dtype = {kDLFloat, 64, 1}, .ndim = 1, .shape = big}};
   const size_t n = sizeof entries / sizeof entries[0];
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   ist__safetensors_plan plan;
   assert_int_equal(
@@ -460,7 +461,7 @@ static void plan__aligns_what_the_format_lets(void **state) {
 
 static void plan__writes_an_empty_file(void **state) {
   (void)state;
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   ist__safetensors_plan plan;
   assert_int_equal(ist__safetensors_plan_make(&env, "x", NULL, 0, &plan, NULL),
@@ -482,7 +483,7 @@ static void plan__keeps_names_whole(void **state) {
   for (size_t i = 0; i < 4; i++) {
     entries[i] = (ist__entry){.name = names[i], .dtype = {kDLUInt, 8, 1}};
   }
-  counting count = {0};
+  counting_allocator count = {0};
   ist__env env = counting_env(&count);
   ist__safetensors_plan plan;
   assert_int_equal(
@@ -536,7 +537,7 @@ static void plan__refuses_what_the_format_has_no_place_for(void **state) {
                 "3 elements of 4 bits; needs whole bytes"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     ist__entry entries[2] = {fine, cases[i].entry};
-    counting count = {0};
+    counting_allocator count = {0};
     ist__env env = counting_env(&count);
     ist__safetensors_plan plan;
     ist_error err = {0};
@@ -552,8 +553,8 @@ static void plan__refuses_what_the_format_has_no_place_for(void **state) {
 static void plan__loses_nothing_when_memory_ends(void **state) {
   (void)state;
   const ist__entry entry = {.name = "a", .dtype = {kDLUInt, 8, 1}};
-  for (size_t fail_at = 1; fail_at <= 3; fail_at++) {
-    counting count = {.fail_at = fail_at};
+  for (long fail_at = 1; fail_at <= 3; fail_at++) {
+    counting_allocator count = {.fail_at = fail_at};
     ist__env env = counting_env(&count);
     ist__safetensors_plan plan;
     ist_code code =
