@@ -229,13 +229,15 @@ static ist_code read_pair(reading *r, size_t i) {
   return read_fields(r, i + 1, entry);
 }
 
-// One block for entries, their index, shapes and names: each tensor has at
-// most one pair of the root, each extent a token, each name a string.
+// One block for entries, their index, shapes and names: each tensor is a pair
+// of the root, each extent a token, each name a string of the text.
 static ist_code make_room(const ist__env *env, reading *r, size_t text_size,
                           ist__safetensors *out) {
   size_t pairs = (size_t)r->tokens[0].size;
+  size_t extents = r->count;
+  if (extents / IST_MAX_NDIM > pairs) extents = pairs * IST_MAX_NDIM;
   size_t size = pairs * (sizeof *out->entries + sizeof *out->by_name) +
-                r->count * sizeof *r->shapes + text_size + pairs + 1;
+                extents * sizeof *r->shapes + text_size + pairs + 1;
   char *block = ist__alloc_zero(env, size);
   if (block == NULL) {
     return ist__error_memory(r->err, "the header of a file", size);
@@ -246,7 +248,7 @@ static ist_code make_room(const ist__env *env, reading *r, size_t text_size,
   out->by_name = (void *)block;
   block += pairs * sizeof *out->by_name;
   r->shapes = (void *)block;
-  r->names = block + r->count * sizeof *r->shapes;
+  r->names = block + extents * sizeof *r->shapes;
   return IST_OK;
 }
 
