@@ -120,6 +120,9 @@ ist_code ist__cmd_stdin_file(ist__cmd *cmd, const ist_file_options *options,
 // Writes a tensor to stdout as .npy.
 ist_code ist__cmd_stdout_save(ist__cmd *cmd, ist_tensor *tensor,
                               ist_error *err);
+// Writes to for from in a message: a stream is called by its own name, not by
+// its scratch file's.
+void ist__error_rename(ist_error *err, const char *from, const char *to);
 // Reads a whole file, or stdin ("-"). Gives *out, freed by ist_deallocate; a
 // NUL stands after the last byte.
 ist_code ist__cmd_read(ist__cmd *cmd, const char *path, char **out,
@@ -152,6 +155,12 @@ void ist__spec_text(DLDataType dtype, int32_t ndim, const int64_t *shape,
                     char *buffer, size_t size);
 void ist__tensor_text(const ist_tensor *tensor, char *buffer, size_t size);
 uint64_t ist__tensor_nbytes(const ist_tensor *tensor);
+// False when a tensor of a file had to be copied to be read (its bytes swapped,
+// or not aligned to its items), so that it does not view the map.
+bool ist__tensor_is_mapped(const ist_tensor *tensor);
+// Says so, as lines of text; nothing when it is mapped.
+void ist__print_read(ist__cmd *cmd, const char *place, bool mapped,
+                     const char *what);
 // A receipt as lines of text: route, places, bytes, reasons. planned: nothing
 // was moved yet.
 void ist__print_receipt(ist__cmd *cmd, const ist_receipt *receipt,

@@ -148,6 +148,22 @@ uint64_t ist__tensor_nbytes(const ist_tensor *tensor) {
   return info.nbytes;
 }
 
+bool ist__tensor_is_mapped(const ist_tensor *tensor) {
+  ist_tensor_info info = {.struct_size = sizeof info};
+  (void)ist_tensor_describe(tensor, &info, NULL);
+  return !info.copied;
+}
+
+void ist__print_read(ist__cmd *cmd, const char *place, bool mapped,
+                     const char *what) {
+  if (mapped) return;
+  fprintf(cmd->report, "%sread%s  ", ist__style_bold(cmd), ist__style_end(cmd));
+  ist__print_safe(cmd->report, place);
+  fprintf(cmd->report,
+          "\n  %s, copied: its bytes are swapped or not aligned in the file\n",
+          what);
+}
+
 void ist__print_receipt(ist__cmd *cmd, const ist_receipt *receipt,
                         const char *source, const char *target,
                         const char *what, bool planned) {

@@ -69,8 +69,7 @@ static void scratch_remove(scratch *s) {
   if (s->folder[0] != '\0') (void)rmdir(s->folder);
 }
 
-// In messages a stream is called by its own name, not by its scratch file's.
-static void rename_in(ist_error *err, const char *from, const char *to) {
+void ist__error_rename(ist_error *err, const char *from, const char *to) {
   if (err == NULL) return;
   char *at = strstr(err->message, from);
   if (at == NULL) return;
@@ -114,7 +113,7 @@ ist_code ist__cmd_stdin_file(ist__cmd *cmd, const ist_file_options *options,
     goto done;
   }
   code = ist_file_open(cmd->context, s.file, options, out, err);
-  if (code != IST_OK) rename_in(err, s.file, "standard input");
+  if (code != IST_OK) ist__error_rename(err, s.file, "standard input");
 done:
   ist__cmd_progress(cmd, NULL);
   if (fd >= 0) (void)close(fd);
@@ -132,7 +131,7 @@ ist_code ist__cmd_stdout_save(ist__cmd *cmd, ist_tensor *tensor,
   if (code != IST_OK) goto done;
   code = ist_file_save(s.file, NULL, &tensor, 1, err);
   if (code != IST_OK) {
-    rename_in(err, s.file, "standard output");
+    ist__error_rename(err, s.file, "standard output");
     goto done;
   }
   fd = open(s.file, O_RDONLY | O_CLOEXEC);

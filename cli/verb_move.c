@@ -20,6 +20,7 @@ typedef struct journey {
   ist_place from, to;
   const char *at;
   ist_tensor *tensor;  // owned
+  bool mapped;         // it views the file that it came from
   step *steps;         // owned, room for all
   size_t step_count;
 } journey;
@@ -89,6 +90,7 @@ static ist_code save(journey *j, ist_error *err) {
 static ist_code go(journey *j, ist_error *err) {
   ist__cmd *cmd = j->cmd;
   ist_code code = ist__cmd_load(cmd, cmd->operands.at[0], &j->tensor, err);
+  if (code == IST_OK) j->mapped = ist__tensor_is_mapped(j->tensor);
   for (size_t i = 0; code == IST_OK && i < cmd->vias.count; i++) {
     code = cross(j, cmd->vias.at[i], err);
   }
@@ -107,6 +109,7 @@ static void say_json(const journey *j) {
   ist__json_string(&json, "source", j->cmd->operands.at[0]);
   ist__json_string(&json, "target", j->cmd->operands.at[1]);
   ist__json_tensor(&json, j->tensor);
+  ist__json_bool(&json, "source_mapped", j->mapped);
   ist__json_open(&json, "steps", '[');
   for (size_t i = 0; i < j->step_count; i++) {
     ist__json_open(&json, NULL, '{');
@@ -127,6 +130,7 @@ static void say_text(const journey *j) {
   ist__tensor_text(j->tensor, spec, sizeof spec);
   (void)snprintf(what, sizeof what, "%s, %" PRIu64 " bytes", spec,
                  ist__tensor_nbytes(j->tensor));
+  ist__print_read(j->cmd, j->cmd->operands.at[0], j->mapped, what);
   for (size_t i = 0; i < j->step_count; i++) {
     ist__print_receipt(j->cmd, &j->steps[i].receipt, j->steps[i].from,
                        j->steps[i].to, what, false);

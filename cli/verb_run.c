@@ -139,6 +139,17 @@ static ist_code read_sinks(session *s, ist_error *err) {
   return IST_OK;
 }
 
+// "input 1" says less than "input 1 (x.npy)".
+static void name_input(const session *s, ist_error *err) {
+  for (size_t i = 0; i < s->input_count; i++) {
+    char from[48], to[256];
+    (void)snprintf(from, sizeof from, ": input %zu could ", i);
+    (void)snprintf(to, sizeof to, ": input %zu (%.160s) could ", i,
+                   s->cmd->operands.at[i + 1]);
+    ist__error_rename(err, from, to);
+  }
+}
+
 static ist_code execute(session *s, ist_error *err) {
   ist_options options = s->cmd->wish;
   options.memory = s->target.memory;
@@ -152,6 +163,7 @@ static ist_code execute(session *s, ist_error *err) {
   ist__cmd_progress(s->cmd, "running %s", s->cmd->operands.at[0]);
   double start = now();
   ist_code code = ist_program_run(s->program, &run, err);
+  if (code != IST_OK) name_input(s, err);
   for (size_t i = 0; code == IST_OK && i < s->output_count; i++) {
     code = ist_tensor_wait(s->outputs[i], err);
   }
@@ -235,6 +247,7 @@ static void say_text_one(session *s, bool input, size_t i,
   (void)snprintf(what, sizeof what, "%s %zu: %s, %" PRIu64 " bytes",
                  input ? "input" : "output", i, spec,
                  ist__tensor_nbytes(tensor));
+  ist__print_read(s->cmd, place, !input || ist__tensor_is_mapped(tensor), what);
   ist__print_receipt(s->cmd, receipt, input ? place : receipt->source,
                      input ? receipt->target : place, what, false);
 }
@@ -264,6 +277,9 @@ static void say_json_list(session *s, ist__json *json, bool input) {
     ist__json_string(json, "place",
                      input ? s->cmd->operands.at[i + 1] : output_place(s, i));
     ist__json_tensor(json, input ? s->inputs[i] : s->results[i]);
+    if (input) {
+      ist__json_bool(json, "mapped", ist__tensor_is_mapped(s->inputs[i]));
+    }
     ist__json_receipt(json, "receipt",
                       &s->receipts[input ? i : s->input_count + i]);
     ist__json_close(json, '}');

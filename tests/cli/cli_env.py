@@ -76,6 +76,7 @@ def make_files(folder):
     np.save(folder / "a.npy", a)
     np.save(folder / "fortran.npy", np.asfortranarray(a))
     np.save(folder / "ints.npy", np.arange(4, dtype=np.int32))
+    np.save(folder / "swapped.npy", a.astype(">f4"))
     np.save(folder / "v2.npy", np.zeros(4, dtype="V2"))
     np.save(folder / "-dash.npy", a)
     (folder / "add.mlir").write_text(ADD)
