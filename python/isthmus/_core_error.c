@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "_core.h"
 
@@ -43,12 +44,17 @@ static PyObject *make_exception(const ist_error *err, const char *note) {
 // What is no Exception (an interrupt, an exit) is not ours to wrap.
 PyObject *ist__py_raise(ist__py_state *state, const ist_error *err) {
   char *note = ist__py_log_note(state->log);
+  // One line says no more than the message; only a runtime has warned of it.
+  bool runtime =
+      err->code == IST_ERR_PROGRAM || err->code >= IST_ERR_NO_BACKEND;
+  const char *told =
+      runtime && note != NULL && strchr(note, '\n') != NULL ? note : NULL;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   if (type != NULL && !PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
     PyErr_Restore(type, value, trace);
   } else {
-    PyObject *exception = make_exception(err, note);
+    PyObject *exception = make_exception(err, told);
     if (exception != NULL)
       PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // _core_log.c: where the library's log lines go: to stderr as the variable
-// ISTHMUS_LOG (debug, info, warning) says, and a message of many lines is kept
-// for the thread's next error. Called without the GIL.
+// ISTHMUS_LOG (debug, info, warning) says, and the warnings of a thread are
+// kept for its next error: a plugin's long message comes line by line, of
+// which the error's own message has the first. Called without the GIL.
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,10 +15,15 @@
 enum {
   SLOTS = 16
 };
+// Most bytes of a note; what comes later is dropped.
+enum {
+  LONGEST = 16384
+};
 
 typedef struct slot {
   unsigned long thread;
   char *text;
+  size_t size;
 } slot;
 
 struct ist__py_log {
@@ -49,30 +55,37 @@ void ist__py_log_free(struct ist__py_log *log) {
   ist__py_free(log);
 }
 
-static char *copy_text(const char *text) {
-  size_t size = strlen(text) + 1;
-  char *copy = ist__py_alloc(size);
-  if (copy != NULL) memcpy(copy, text, size);
-  return copy;
+// The thread's slot, or the oldest one, emptied.
+static slot *find_slot(struct ist__py_log *log, unsigned long thread) {
+  for (size_t i = 0; i < SLOTS; i++)
+    if (log->slots[i].text != NULL && log->slots[i].thread == thread)
+      return &log->slots[i];
+  slot *oldest = &log->slots[log->next++ % SLOTS];
+  ist__py_free(oldest->text);
+  *oldest = (slot){.thread = thread};
+  return oldest;
+}
+
+static void append(slot *to, const char *line) {
+  size_t size = strlen(line);
+  if (to->size + size + 1 >= LONGEST) return;
+  char *longer = ist__py_alloc(to->size + size + 2);
+  if (longer == NULL) return;
+  if (to->size > 0) memcpy(longer, to->text, to->size);
+  if (to->size > 0) longer[to->size++] = '\n';
+  memcpy(longer + to->size, line, size + 1);
+  to->size += size;
+  ist__py_free(to->text);
+  to->text = longer;
 }
 
 void ist__py_log_line(void *self, ist_log_level level, const char *text) {
   struct ist__py_log *log = self;
   if ((int)level >= log->level) fprintf(stderr, "isthmus: %s\n", text);
-  if (strchr(text, '\n') == NULL) return;
-  unsigned long thread = PyThread_get_thread_ident();
-  char *copy = copy_text(text);
+  if (level < IST_LOG_WARNING) return;
   pthread_mutex_lock(&log->mutex);
-  slot *found = NULL;
-  for (size_t i = 0; i < SLOTS && found == NULL; i++)
-    if (log->slots[i].text != NULL && log->slots[i].thread == thread)
-      found = &log->slots[i];
-  if (found == NULL) found = &log->slots[log->next++ % SLOTS];
-  char *old = found->text;
-  found->thread = thread;
-  found->text = copy;
+  append(find_slot(log, PyThread_get_thread_ident()), text);
   pthread_mutex_unlock(&log->mutex);
-  ist__py_free(old);
 }
 
 char *ist__py_log_note(struct ist__py_log *log) {
@@ -82,7 +95,7 @@ char *ist__py_log_note(struct ist__py_log *log) {
   for (size_t i = 0; i < SLOTS && text == NULL; i++) {
     if (log->slots[i].text == NULL || log->slots[i].thread != thread) continue;
     text = log->slots[i].text;
-    log->slots[i].text = NULL;
+    log->slots[i] = (slot){0};
   }
   pthread_mutex_unlock(&log->mutex);
   return text;
