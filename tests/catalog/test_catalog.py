@@ -12,6 +12,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import written_messages  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 OWN = sorted((ROOT / "catalog/isthmus").glob("*.toml"))
 
@@ -114,6 +117,42 @@ def test_pattern_finds_its_own_message_only(path):
     found = [other["slug"] for _, other in tool.own()
              if re.search(entry["messagePattern"], other["errorMessage"])]
     assert found == [entry["slug"]]
+
+
+def form_score(form, text):
+    """How well a message has an entry's form: the length of the literal parts
+    of the form, all of which stand in it in order; else 0."""
+    score = at = 0
+    for part in re.split(r"\{\w+\}", form):
+        found = text.find(part, at)
+        if found < 0:
+            return 0
+        score += len(part)
+        at = found + len(part)
+    return score
+
+
+def test_no_message_is_taken_for_another_code():
+    forms = {e["errorCode"]: e["errorMessage"] for _, e in tool.own()}
+    wrong, right = [], 0
+    for code, path, message in written_messages.written(ROOT):
+        scores = {name: form_score(form, message)
+                  for name, form in forms.items()}
+        best = max(scores, key=scores.get)
+        if scores[best] and best != code:
+            wrong.append(f"{path}: {message!r} of {code} reads as {best}")
+        right += bool(scores[best]) and best == code
+    assert wrong == []
+    assert right > 50, "the messages are no longer found"
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
+def test_form_is_made_of_words_that_are_written(path):
+    literals = written_messages.literals(ROOT)
+    parts = re.split(r"\{\w+\}|; needs |PJRT_\w+", record(path)["errorMessage"])
+    lost = [part for part in parts if part.strip(" :;") not in literals]
+    # A broken promise of our own has no message until one is broken.
+    assert lost == [] or path.stem == "901-internal"
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
