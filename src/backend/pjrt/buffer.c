@@ -168,25 +168,18 @@ ist_code ist__pjrt_address(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
   return code;
 }
 
-ist_code ist__pjrt_hold(ist__pjrt_client *client, PJRT_Buffer *buffer,
+ist_code ist__pjrt_hold(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                         ist_error *err) {
   IST_PJRT_ARGS(PJRT_Buffer_IncreaseExternalReferenceCount_Args, take);
   take.buffer = buffer;
-  pthread_mutex_lock(&client->reference_lock);
-  ist_code code = ist__pjrt_call(&client->plugin.pjrt,
-                                 IST_SLOT_Buffer_IncreaseExternalReferenceCount,
-                                 &take, err);
-  pthread_mutex_unlock(&client->reference_lock);
-  return code;
+  return ist__pjrt_call(pjrt, IST_SLOT_Buffer_IncreaseExternalReferenceCount,
+                        &take, err);
 }
 
-void ist__pjrt_unhold(ist__pjrt_client *client, PJRT_Buffer *buffer) {
+void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {
   IST_PJRT_ARGS(PJRT_Buffer_DecreaseExternalReferenceCount_Args, give);
   give.buffer = buffer;
-  pthread_mutex_lock(&client->reference_lock);
-  ist__pjrt_end(&client->plugin.pjrt,
-                IST_SLOT_Buffer_DecreaseExternalReferenceCount, &give);
-  pthread_mutex_unlock(&client->reference_lock);
+  ist__pjrt_end(pjrt, IST_SLOT_Buffer_DecreaseExternalReferenceCount, &give);
 }
 
 ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,

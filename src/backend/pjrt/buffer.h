@@ -53,11 +53,11 @@ ist_code ist__pjrt_ready(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
 ist_code ist__pjrt_address(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                            void **out, ist_error *err);
 
-// Takes and gives back an external reference, one thread at a time.
+// Takes and gives back an external reference, from any thread.
 // Fails: PLUGIN, PLUGIN_SLOT.
-ist_code ist__pjrt_hold(ist__pjrt_client *client, PJRT_Buffer *buffer,
+ist_code ist__pjrt_hold(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                         ist_error *err);
-void ist__pjrt_unhold(ist__pjrt_client *client, PJRT_Buffer *buffer);
+void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer);
 
 // The order of dimensions that a buffer says it has.
 // Fails: TARGET_LAYOUT (tiled, strided, or no permutation), PLUGIN,

@@ -102,6 +102,17 @@ static ist_code no_slot(const ist__pjrt *pjrt, int slot, ist_error *err) {
                        slot_minors[slot]);
 }
 
+static PJRT_Error *call_slot(const ist__pjrt *pjrt, int slot, void *args) {
+  bool counts = slot == IST_SLOT_Buffer_IncreaseExternalReferenceCount ||
+                slot == IST_SLOT_Buffer_DecreaseExternalReferenceCount;
+  if (!counts || pjrt->reference_lock == NULL)
+    return pjrt->table->slot[slot](args);
+  pthread_mutex_lock(pjrt->reference_lock);
+  PJRT_Error *error = pjrt->table->slot[slot](args);
+  pthread_mutex_unlock(pjrt->reference_lock);
+  return error;
+}
+
 ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
                            ist_code code, ist_error *err) {
   if (!ist__pjrt_has(pjrt, slot)) return no_slot(pjrt, slot, err);
@@ -114,7 +125,7 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
                          "%s: %s failed: a test made it fail", pjrt->name,
                          slot_names[slot]);
   }
-  PJRT_Error *error = pjrt->table->slot[slot](args);
+  PJRT_Error *error = call_slot(pjrt, slot, args);
   if (error == NULL) return IST_OK;
   char line[320];
   int32_t native = read_error(pjrt, error, line, sizeof line);
@@ -138,7 +149,7 @@ void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args) {
              pjrt->name, slot_names[slot]);
     return;
   }
-  PJRT_Error *error = pjrt->table->slot[slot](args);
+  PJRT_Error *error = call_slot(pjrt, slot, args);
   if (error == NULL) return;
   char line[320];
   read_error(pjrt, error, line, sizeof line);

@@ -6,6 +6,8 @@
 #ifndef ISTHMUS_BACKEND_PJRT_CALL_H_
 #define ISTHMUS_BACKEND_PJRT_CALL_H_
 
+#include <pthread.h>
+
 #include "backend/pjrt/abi.h"
 #include "base/env.h"
 #include "base/error.h"
@@ -15,6 +17,9 @@ typedef struct ist__pjrt {
   const PJRT_Api *table;
   const ist__env *env;
   int minor;
+  // Plugins crash when two threads count external references at once: those
+  // two slots are called under this lock, and nothing else is.
+  pthread_mutex_t *reference_lock;
   char name[64];  // "pjrt:cpu"; before a client exists "pjrt:FILE.so"
 } ist__pjrt;
 

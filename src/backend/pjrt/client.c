@@ -122,6 +122,11 @@ static ist_code list_devices(ist__pjrt_client *client, ist_error *err) {
     ist__pjrt_device *device = &client->devices[i];
     ist_device_facts *facts = &client->facts[i];
     device->device = get.addressable_devices[i];
+    if (device->device == NULL)
+      return ist_error_set(err, IST_ERR_NO_DEVICE,
+                           "%s: the backend cannot be opened: device %zu is "
+                           "NULL; needs a working plugin",
+                           pjrt->name, i);
     facts->name = device->name;
     facts->kind = device->kind;
     facts->id = (int64_t)i;
@@ -164,6 +169,7 @@ ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
   pthread_mutex_init(&client->reference_lock, NULL);
   const char *path = options != NULL ? options->path : NULL;
   ist_code code = ist__plugin_load(env, path, &client->plugin, err);
+  client->plugin.pjrt.reference_lock = &client->reference_lock;
   if (code == IST_OK)
     code = ist__plugin_client(&client->plugin, options, &client->client, err);
   if (code == IST_OK) code = list_devices(client, err);

@@ -6,8 +6,6 @@
 #ifndef ISTHMUS_BACKEND_PJRT_CLIENT_H_
 #define ISTHMUS_BACKEND_PJRT_CLIENT_H_
 
-#include <pthread.h>
-
 #include "backend/pjrt/plugin.h"
 #include "base/refcount.h"
 
@@ -38,8 +36,7 @@ typedef struct ist__pjrt_client {
   // One for the open backend and one for each view that the plugin has not
   // given back yet, which may be after the client was destroyed.
   ist__refcount holders;
-  // Plugins crash when two threads count external references at once.
-  pthread_mutex_t reference_lock;
+  pthread_mutex_t reference_lock;  // of plugin.pjrt
   char version[160];
   size_t device_count;
   ist__pjrt_device *devices;

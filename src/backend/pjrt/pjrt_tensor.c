@@ -306,7 +306,7 @@ ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
   // The pointer is told for buffers that are not ready or hold an error too.
   ist_code code = ist__pjrt_ready(pjrt, tensor->buffer, err);
   if (code == IST_OK) code = check_order(pjrt, tensor, err);
-  if (code == IST_OK) code = ist__pjrt_hold(client, tensor->buffer, err);
+  if (code == IST_OK) code = ist__pjrt_hold(pjrt, tensor->buffer, err);
   if (code != IST_OK) return code;
   void *address = NULL;
   code = ist__pjrt_address(pjrt, tensor->buffer, &address, err);
@@ -316,7 +316,7 @@ ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
                          "no address; needs one",
                          pjrt->name);
   if (code != IST_OK) {
-    ist__pjrt_unhold(client, tensor->buffer);
+    ist__pjrt_unhold(pjrt, tensor->buffer);
     return code;
   }
   out->data = address;
@@ -324,8 +324,9 @@ ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
 }
 
 void ist__pjrt_reclaim(void *self, void *buffer) {
+  const ist__pjrt_client *client = self;
   ist__pjrt_tensor *tensor = buffer;
-  ist__pjrt_unhold(self, tensor->buffer);
+  ist__pjrt_unhold(&client->plugin.pjrt, tensor->buffer);
 }
 
 ist_code ist__pjrt_inspect(void *self, void *buffer, ist_spec *out,

@@ -141,13 +141,13 @@ static void probe_copies(probe *p, bool host_address) {
   int64_t order[2] = {0, 0};
   if (code == IST_OK && host_address) {
     code = ist__pjrt_order(pjrt, buffer, 2, order, &err);
-    if (code == IST_OK) code = ist__pjrt_hold(client, buffer, &err);
+    if (code == IST_OK) code = ist__pjrt_hold(pjrt, buffer, &err);
     if (code == IST_OK) {
       code = ist__pjrt_address(pjrt, buffer, &address, &err);
       if (code == IST_OK && address != NULL && order[0] == 1 &&
           memcmp(address, six, sizeof six) == 0)
         *can |= IST_CAN_LEND;
-      ist__pjrt_unhold(client, buffer);
+      ist__pjrt_unhold(pjrt, buffer);
     }
     if (code != IST_OK) note(p, "lend", &err);
   }
