@@ -524,7 +524,8 @@ IST_API ist_code ist_file_tensor(ist_file *file, const char *name,
 // ending), beside the path and renamed over it, so that no partial file is
 // left. names may be NULL for .npy. Tensors on devices are copied out.
 // Borrows all. Fails: ARGUMENT, OUTPUT, FILE_DTYPE, FILE_FORMAT (a header above
-// 100 MB), IO, DISK_FULL, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+// 100 MB), FILE_TRUNCATED (a tensor's own file was cut short), IO, DISK_FULL,
+// PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_file_save(const char *path, const char *const *names,
                                ist_tensor *const *tensors, size_t count,
                                ist_error *err);
