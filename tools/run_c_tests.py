@@ -78,7 +78,7 @@ def run(executable, args):
         tail = "\n".join((out + err).splitlines()[-40:])
         cases.append(failed(f"{stem} ends well", f"{outcome(code)}\n{tail}"))
         bad = True
-    reasons = " / ".join(line for line in out.splitlines() if line.strip())
+    reasons = " / ".join(dict.fromkeys(filter(str.strip, out.splitlines())))
     for case in cases:
         skip = case.find("skipped")
         if skip is not None:
