@@ -19,6 +19,8 @@ test  cmd:pkg-config pkg-config
 test  cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 test  file:/usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
 test  cmd:qemu-aarch64 qemu-user
+test  cmd:zsh zsh
+test  cmd:fish fish
 all   cmd:valgrind valgrind
 all   cmd:abidw abigail-tools
 all   cmd:doxygen doxygen
