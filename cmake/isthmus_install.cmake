@@ -7,10 +7,12 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/isthmus")
 # Folders that are not there yet are noted, so that uninstall removes those,
 # and no others. First rule in this file: it runs before anything is made.
 install(CODE "set(ISTHMUS_FOLDERS
-    ${CMAKE_INSTALL_LIBDIR}/cmake/isthmus ${CMAKE_INSTALL_LIBDIR}/cmake
-    ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}
-    ${CMAKE_INSTALL_INCLUDEDIR}/isthmus ${CMAKE_INSTALL_INCLUDEDIR}
-    ${CMAKE_INSTALL_BINDIR})
+    ${CMAKE_INSTALL_LIBDIR}/cmake/isthmus ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    ${CMAKE_INSTALL_INCLUDEDIR}/isthmus ${CMAKE_INSTALL_BINDIR}
+    ${CMAKE_INSTALL_MANDIR}/man1
+    ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+    ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   set(ISTHMUS_NOTE \"${PROJECT_BINARY_DIR}/install_folders.txt\")"
   COMPONENT isthmus_note)
 install(SCRIPT cmake/isthmus_note_folders.cmake COMPONENT isthmus_note)

@@ -92,6 +92,16 @@ def test_version_string__equals_its_parts():
     assert f'IST_VERSION_STRING "{".".join(version())}"' in text
 
 
+def test_every_version__equals_the_header():
+    package = subprocess.run(
+        [sys.executable, "-c", "import isthmus; print(isthmus.__version__)"],
+        capture_output=True, text=True, check=True).stdout
+    command = subprocess.run([BUILD / "isthmus", "--version"],
+                             capture_output=True, text=True, check=True).stdout
+    assert package.strip() == ".".join(version())
+    assert command.split()[:2] == ["isthmus", ".".join(version())]
+
+
 def test_the_changelog__names_the_version():
     assert f"## [{'.'.join(version())}]" in (ROOT / "CHANGELOG.md").read_text()
 
