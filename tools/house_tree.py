@@ -136,18 +136,21 @@ def file_length(sources, most=700):
 def c_functions(text):
     """(name, first line, lines) of each function of a formatted C file."""
     lines = bare(text).splitlines()
-    start = None
+    start, in_body = None, False
     for number, line in enumerate(lines):
         if re.match(r"[A-Za-z_].*[({,]\s*$|[A-Za-z_].*\).*\{$", line):
             if start is None:
-                start = number
+                start, in_body = number, False
+        if line.rstrip().endswith("{"):
+            in_body = True
         if line.startswith("}") or line.rstrip().endswith(";"):
             if line == "}" and start is not None:
                 head = " ".join(lines[start:start + 8])
                 match = re.search(r"(\w+)\s*\(", head)
                 if match and "=" not in head.split("(")[0]:
                     yield match.group(1), start + 1, number - start + 1
-            if not line.startswith(" "):
+            # A declaration of several lines ends on an indented one.
+            if not line.startswith(" ") or not in_body:
                 start = None
 
 

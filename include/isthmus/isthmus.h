@@ -364,6 +364,10 @@ typedef struct ist_options {
   const char *memory;  // import, move: memory kind; NULL: the default
   const ist_capability *consumer;  // export: who takes it; NULL: anyone who
                                    // takes any address and honours READ_ONLY
+  // What receipts and refusals call the two ends ("numpy", "torch"); NULL: by
+  // their places.
+  const char *source_name;
+  const char *target_name;
 } ist_options;
 
 // Imports a DLPack tensor to a device: a view where the memory allows it, one

@@ -85,7 +85,12 @@ ist_code ist__crossing_decide(const ist__cargo *cargo,
                            in_place, peer, out, err);
 }
 
-void ist__cargo_place(const ist__cargo *cargo, char *out) {
+void ist__cargo_place(const ist__cargo *cargo, const ist_options *options,
+                      char *out) {
+  if (options->source_name != NULL) {
+    snprintf(out, IST_MAX_PLACE, "%s", options->source_name);
+    return;
+  }
   if (cargo->tensor != NULL) {
     ist__tensor_place(cargo->tensor->device, cargo->tensor->memory, out);
     return;
@@ -99,9 +104,10 @@ void ist__crossing_receipt(const ist__cargo *cargo, const ist__target *target,
                            const ist__decision *decision, ist_receipt *out) {
   if (out == NULL) return;
   char from[IST_MAX_PLACE], to[IST_MAX_PLACE];
-  ist__cargo_place(cargo, from);
+  ist__cargo_place(cargo, &target->options, from);
   ist__tensor_place(target->device, target->memory, to);
-  ist__decision_receipt(decision, from, to, out);
+  const char *name = target->options.target_name;
+  ist__decision_receipt(decision, from, name != NULL ? name : to, out);
 }
 
 static const char *remedy(ist_code code) {
@@ -117,8 +123,9 @@ static const char *remedy(ist_code code) {
   }
 }
 
-ist_code ist__refusal(const ist__cargo *cargo, const ist__decision *decision,
-                      const char *place, ist_error *err) {
+ist_code ist__refusal(const ist__cargo *cargo, const ist_options *options,
+                      const ist__decision *decision, const char *place,
+                      ist_error *err) {
   char why[320], shape[96], dtype[32], from[IST_MAX_PLACE];
   ist__text text = ist__text_make(why, sizeof why);
   for (uint32_t i = 0; i < decision->reason_count; i++) {
@@ -129,7 +136,8 @@ ist_code ist__refusal(const ist__cargo *cargo, const ist__decision *decision,
   ist__view_shape_text(cargo->view.ndim, cargo->view.shape, shape,
                        sizeof shape);
   ist_dtype_name(cargo->view.dtype, dtype, sizeof dtype);
-  ist__cargo_place(cargo, from);
+  ist__cargo_place(cargo, options, from);
+  if (options->target_name != NULL) place = options->target_name;
   return ist_error_set(err, decision->code,
                        "%s%s could not cross from %s to %s: %s; needs %s",
                        dtype, shape, from, place, why, remedy(decision->code));
@@ -327,7 +335,7 @@ ist_code ist__cross(const ist__cargo *cargo, const ist__target *target,
   if (decision.route == IST_ROUTE_REFUSE) {
     char place[IST_MAX_PLACE];
     ist__tensor_place(target->device, target->memory, place);
-    return ist__refusal(cargo, &decision, place, err);
+    return ist__refusal(cargo, &target->options, &decision, place, err);
   }
   arrival a = {.target = target, .context = target->device->backend->context};
   code = decision.route == IST_ROUTE_ALIAS

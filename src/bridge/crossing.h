@@ -47,16 +47,20 @@ ist_code ist__crossing_decide(const ist__cargo *cargo,
                               const ist__target *target, ist__decision *out,
                               ist_error *err);
 
-// Writes the name of the place that the cargo lies in, cut to IST_MAX_PLACE.
-void ist__cargo_place(const ist__cargo *cargo, char *out);
+// Writes the name of where the cargo lies, cut to IST_MAX_PLACE: the one that
+// options give, else its place.
+void ist__cargo_place(const ist__cargo *cargo, const ist_options *options,
+                      char *out);
 
 // Writes the receipt of a crossing (NULL allowed).
 void ist__crossing_receipt(const ist__cargo *cargo, const ist__target *target,
                            const ist__decision *decision, ist_receipt *out);
 
-// Fails with a decision's refusal, in words; place is the target's name.
-ist_code ist__refusal(const ist__cargo *cargo, const ist__decision *decision,
-                      const char *place, ist_error *err);
+// Fails with a decision's refusal, in words; place is the target's, used when
+// options give it no name.
+ist_code ist__refusal(const ist__cargo *cargo, const ist_options *options,
+                      const ist__decision *decision, const char *place,
+                      ist_error *err);
 
 // Plans and crosses. After an alias the cargo's release belongs to *out; after
 // a copy the cargo is no longer used. receipt may be NULL.

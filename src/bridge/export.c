@@ -48,6 +48,9 @@ ist_code ist__consumer_decide(const ist__cargo *cargo,
 }
 
 const char *ist__consumer_place(const ist__consumer *consumer) {
+  if (consumer->options.target_name != NULL) {
+    return consumer->options.target_name;
+  }
   if (!consumer->anyone) return "consumer";
   int32_t code = (int32_t)consumer->capability.dl_device.device_type;
   const char *name = ist_device_code_name(code);
@@ -137,14 +140,14 @@ static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
   if (code != IST_OK) return code;
   const char *place = ist__consumer_place(&consumer);
   if (plan.route == IST_ROUTE_REFUSE) {
-    return ist__refusal(&cargo, &plan, place, err);
+    return ist__refusal(&cargo, &consumer.options, &plan, place, err);
   }
   code = plan.route == IST_ROUTE_ALIAS
              ? export_view(&cargo, &plan, out, err)
              : export_copy(&cargo, &consumer, &plan, out, err);
   if (code == IST_OK && receipt != NULL) {
     char from[IST_MAX_PLACE];
-    ist__cargo_place(&cargo, from);
+    ist__cargo_place(&cargo, &consumer.options, from);
     ist__decision_receipt(&plan, from, place, receipt);
   }
   return code;

@@ -57,7 +57,7 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
   code = ist__consumer_decide(&cargo, &consumer, &plan, err);
   if (code != IST_OK) return code;
   char from[IST_MAX_PLACE];
-  ist__cargo_place(&cargo, from);
+  ist__cargo_place(&cargo, &known, from);
   ist__decision_receipt(&plan, from, ist__consumer_place(&consumer), out);
   return IST_OK;
 }
@@ -148,7 +148,8 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
       .reasons = {{IST__REASON_INTO, 0, 0}},
   };
   char from[IST_MAX_PLACE];
-  ist__cargo_place(&cargo, from);
+  const ist_options none = {.struct_size = sizeof none};
+  ist__cargo_place(&cargo, &none, from);
   ist__decision_receipt(&made, from, "host", receipt);
   return IST_OK;
 }

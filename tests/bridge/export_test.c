@@ -210,6 +210,10 @@ static void export__copies_negative_strides_for_who_cannot_take_them(
   options.copy = IST_COPY_NEVER;
   ist_code code = ist_tensor_export(e.tensor, &options, &out, NULL, &err);
   assert_refused(code, IST_ERR_COPY_NEEDED, err, "negative stride");
+  options.source_name = "numpy";
+  options.target_name = "torch";
+  code = ist_tensor_export(e.tensor, &options, &out, NULL, &err);
+  assert_refused(code, IST_ERR_COPY_NEEDED, err, "from numpy to torch:");
   end(&e);
 }
 
