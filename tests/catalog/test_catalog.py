@@ -29,6 +29,7 @@ def load_tool():
 
 tool = load_tool()
 SCHEMA = json.loads((ROOT / "catalog/record.schema.json").read_text())
+LITERALS = written_messages.literals(ROOT)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
@@ -148,9 +149,8 @@ def test_no_message_is_taken_for_another_code():
 
 @pytest.mark.parametrize("path", OWN, ids=lambda p: p.stem)
 def test_form_is_made_of_words_that_are_written(path):
-    literals = written_messages.literals(ROOT)
     parts = re.split(r"\{\w+\}|; needs |PJRT_\w+", record(path)["errorMessage"])
-    lost = [part for part in parts if part.strip(" :;") not in literals]
+    lost = [part for part in parts if part.strip(" :;") not in LITERALS]
     # A broken promise of our own has no message until one is broken.
     assert lost == [] or path.stem == "901-internal"
 

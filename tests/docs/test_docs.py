@@ -69,7 +69,7 @@ def test_c_blocks_compile(path, tmp_path):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def package(tmp_path_factory):
     """The environment to compile against the installed package with."""
     prefix = tmp_path_factory.mktemp("prefix")
@@ -78,21 +78,25 @@ def package(tmp_path_factory):
     folder = next(prefix.glob("**/pkgconfig"))
     env = dict(os.environ, PKG_CONFIG_PATH=str(folder))
     env["LD_LIBRARY_PATH"] = str(folder.parent)
+    env["PREFIX"] = str(prefix)
     return env
 
 
-def build(package, block, folder):
-    """Compiles a program as the README says to."""
+def build(package, block, folder, command):
+    """Compiles a program with the command that its page shows."""
     (folder / "first.c").write_text(block)
-    done = run("sh", "-c", "cc first.c $(pkg-config --cflags --libs isthmus) "
-               "-o first", cwd=folder, env=package)
+    (folder / "build").mkdir()
+    (folder / "build/prefix").symlink_to(package["PREFIX"])
+    done = run("sh", "-c", command, cwd=folder, env=package)
     assert done.returncode == 0, done.stderr
     return folder / "first"
 
 
 def test_author_page_is_a_backend_that_works(package, tmp_path):
     page = ROOT / "docs/backend-authors.md"
-    program = build(package, blocks(page, "c")[0], tmp_path)
+    command = re.search(r"`(cc mine\.c [^`]+)`", page.read_text()).group(1)
+    command = " ".join(command.replace("mine.c", "first.c -o first").split())
+    program = build(package, blocks(page, "c")[0], tmp_path, command)
     done = run(program, env=package)
     assert done.stdout == "in: copy, out: copy\n"
     assert f"`{done.stdout.strip()}`" in page.read_text()
@@ -102,12 +106,15 @@ def test_author_page_is_a_backend_that_works(package, tmp_path):
 def test_readme_c_works_as_typed(package, tmp_path):
     block = blocks(ROOT / "README.md", "c")[0]
     assert len(block.splitlines()) <= 20
-    program = build(package, block, tmp_path)
-    done = run(program, env=package)
+    command = re.search(r"^    (cc first\.c .*)$",
+                        (ROOT / "README.md").read_text(), re.M).group(1)
+    del package["LD_LIBRARY_PATH"], package["PKG_CONFIG_PATH"]
+    program = build(package, block, tmp_path, command)
+    done = run(program, cwd=tmp_path, env=package)
     assert (done.stdout, done.stderr) == ("alias 0\n", "")
     if PLUGIN is None:
         pytest.skip("ISTHMUS_P1: no plugin wheel on this machine")
-    done = run(program, PLUGIN, env=package)
+    done = run(program, PLUGIN, cwd=tmp_path, env=package)
     assert (done.stdout, done.stderr) == ("alias 0\n", "")
 
 
