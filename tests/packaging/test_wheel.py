@@ -134,3 +134,17 @@ def test_free_threaded_python__stops_the_build_with_one_line(unpacked,
     assert code != 0
     flat = " ".join(text.split())
     assert "cannot build for free-threaded Python" in flat
+
+
+def test_readme_python__works_with_the_installed_wheel(wheel, tmp_path):
+    site = tmp_path / "site"
+    run(sys.executable, "-m", "pip", "install", "--no-index", "--no-deps",
+        "--target", site, wheel)
+    block = re.search(r"^```python\n(.*?)^```$",
+                      (ROOT / "README.md").read_text(), re.M | re.S).group(1)
+    (tmp_path / "first.py").write_text(
+        block + "print(isthmus.__file__)\n")
+    lines = run(sys.executable, "first.py", cwd=tmp_path,
+                env=dict(os.environ, PYTHONPATH=str(site))).splitlines()
+    assert lines[0].startswith("copy 48 ") and lines[1] == "alias 0"
+    assert Path(lines[-1]).is_relative_to(site)
