@@ -336,6 +336,33 @@ static void many_threads__hold_one_buffer_safely(void **state) {
   free(data);
 }
 
+static void two_clients_of_a_plugin__share_one_memory(void **state) {
+  pjrt_bench bench;
+  bench_open(&bench, *state, NULL);
+  ist_backend_options options = {.struct_size = sizeof options,
+                                 .path = plugin_path(*state)};
+  ist_backend *second = NULL;
+  bench_ok(&bench, ist_backend_open(bench.context, "pjrt", &options, &second,
+                                    &bench.err));
+  float *data = floats(6);
+  source_tensor source;
+  ist_receipt receipt;
+  source_make(&source, data, f32, 1, (int64_t[]){6, 1});
+  ist_tensor *here = import(&bench, &source, IST_COPY_NEVER, &receipt);
+  ist_tensor *there = NULL;
+  bench_ok(&bench, ist_tensor_move(here, ist_backend_device(second, 1), NULL,
+                                   &there, &receipt, &bench.err));
+  assert_int_equal(receipt.route, IST_ROUTE_ALIAS);
+  assert_ptr_equal(ist_tensor_view(there)->data, data);
+  ist_tensor_release(here);
+  ist_backend_release(second);
+  assert_int_equal(atomic_load(&source.deleted), 0);
+  ist_tensor_release(there);
+  source_assert_gone(&source);
+  bench_close(&bench);
+  free(data);
+}
+
 static void three_plugins__hand_on_one_buffer(void **state) {
   (void)state;
   static const char *const keys[] = {"lying", "P1", "P2", "P3"};
@@ -377,6 +404,7 @@ int main(void) {
       ON_EACH_PLUGIN(export__outlives_tensor_backend_and_context),
       ON_EACH_PLUGIN(deleted_buffer__is_told_as_deleted),
       ON_EACH_PLUGIN(many_threads__hold_one_buffer_safely),
+      ON_EACH_PLUGIN(two_clients_of_a_plugin__share_one_memory),
       cmocka_unit_test(three_plugins__hand_on_one_buffer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

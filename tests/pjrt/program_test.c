@@ -465,6 +465,102 @@ static void broken_program__is_told_in_one_line(void **state) {
   bench_close(&bench);
 }
 
+// A program for two devices would run on one and give wrong numbers.
+static void program_for_many_devices__is_refused(void **state) {
+  static const char *const heads[] = {
+      "module attributes {mhlo.num_replicas = 2 : i32} {",
+      "module attributes {mhlo.num_partitions=8 : i32} {",
+      "module attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = "
+      "99999999999999999999 : i32} {"};
+  pjrt_bench bench;
+  bench_open(&bench, *state, NULL);
+  for (size_t i = 0; i < COUNT_OF(heads); i++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "%s\n  func.func @main(%%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+             "    return %%x : tensor<2xf32>\n  }\n}\n",
+             heads[i]);
+    ist_program *program = NULL;
+    ist_code code =
+        ist_program_compile(bench_device(&bench, 0), text, strlen(text), "many",
+                            &program, &bench.err);
+    assert_refused(code, IST_ERR_NOT_IN_VERSION, bench.err, "one device");
+  }
+  ist_program *one = compile(
+      &bench, 0,
+      "module attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = "
+      "1 : i32} {\n  func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "    return %x : tensor<2xf32>\n  }\n}\n");
+  ist_program_release(one);
+  bench_close(&bench);
+}
+
+// What has no tensor for an argument or result is refused by name.
+static void odd_signatures__are_refused_by_name(void **state) {
+  static const struct {
+    const char *text;
+    ist_code code;
+  } cases[] = {
+      {"func.func @main(%x: tensor<?xf32, #stablehlo.bounds<6>>) -> "
+       "tensor<?xf32, #stablehlo.bounds<6>> {\n"
+       "  return %x : tensor<?xf32, #stablehlo.bounds<6>>\n}\n",
+       IST_ERR_DYNAMIC_SHAPE},
+      {"func.func @main(%x: tuple<tensor<2xf32>>) -> tensor<2xf32> {\n"
+       "  %0 = stablehlo.get_tuple_element %x[0] : "
+       "(tuple<tensor<2xf32>>) -> tensor<2xf32>\n"
+       "  return %0 : tensor<2xf32>\n}\n",
+       IST_ERR_TUPLE},
+      {"func.func @main(%t: !stablehlo.token) -> !stablehlo.token {\n"
+       "  return %t : !stablehlo.token\n}\n",
+       IST_ERR_TARGET_DTYPE},
+  };
+  pjrt_bench bench;
+  bench_open(&bench, *state, NULL);
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    ist_program *program = NULL;
+    ist_code code =
+        ist_program_compile(bench_device(&bench, 0), cases[i].text,
+                            strlen(cases[i].text), "odd", &program, &bench.err);
+    assert_refused(code, cases[i].code, bench.err, "of the program");
+    assert_null(program);
+  }
+  bench_close(&bench);
+}
+
+// A program may ask for layouts: a permuted result comes out right, and a
+// permuted argument is refused, since what is handed over is row-major.
+static void asked_layouts__never_change_values(void **state) {
+  static const char result[] =
+      "func.func @main(%x: tensor<2x3xf32>) -> (tensor<2x3xf32> "
+      "{mhlo.layout_mode = \"{0,1}\"}) {\n"
+      "  %0 = stablehlo.add %x, %x : tensor<2x3xf32>\n"
+      "  return %0 : tensor<2x3xf32>\n}\n";
+  static const char argument[] =
+      "func.func @main(%x: tensor<2x3xf32> {mhlo.layout_mode = \"{0,1}\"}) "
+      "-> tensor<2x3xf32> {\n"
+      "  %0 = stablehlo.add %x, %x : tensor<2x3xf32>\n"
+      "  return %0 : tensor<2x3xf32>\n}\n";
+  pjrt_bench bench;
+  bench_open(&bench, *state, NULL);
+  float *data = aligned_floats(), got[6];
+  ist_tensor *in = wrap(&bench, data, f32, 2, (int64_t[]){2, 3}, NULL);
+  ist_tensor *out = NULL;
+  ist_program *program = compile(&bench, 0, result);
+  bench_ok(&bench, run(&bench, program, &in, 1, &out, 1, NULL));
+  assert_int_equal(ist_tensor_view(out)->strides[0], 1);
+  read_out(&bench, out, got);
+  for (int i = 0; i < 6; i++) assert_true(got[i] == 2.0f * (float)i);
+  ist_tensor_release(out);
+  ist_program_release(program);
+  program = compile(&bench, 0, argument);
+  assert_refused(run(&bench, program, &in, 1, &out, 1, NULL),
+                 IST_ERR_TARGET_LAYOUT, bench.err, "another order");
+  ist_tensor_release(in);
+  ist_program_release(program);
+  bench_close(&bench);
+  free(data);
+}
+
 #define ON_REAL_PLUGINS(function)                      \
   {#function " (P1)", function, NULL, NULL, "P1"},     \
       {#function " (P2)", function, NULL, NULL, "P2"}, \
@@ -481,6 +577,9 @@ int main(void) {
       ON_REAL_PLUGINS(constant_program__needs_no_input),
       ON_REAL_PLUGINS(output__is_lent_where_the_plugin_keeps_it),
       ON_REAL_PLUGINS(broken_program__is_told_in_one_line),
+      ON_REAL_PLUGINS(program_for_many_devices__is_refused),
+      ON_REAL_PLUGINS(odd_signatures__are_refused_by_name),
+      ON_REAL_PLUGINS(asked_layouts__never_change_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// program.c: compiles a StableHLO program for one device, learns what it
-// takes and gives, and runs it only on what it takes.
+// program.c: compiles a StableHLO program for one device and runs it, only on
+// what it takes.
 
 #include "backend/pjrt/program.h"
 
@@ -8,21 +8,16 @@
 #include <string.h>
 
 #include "backend/pjrt/buffer.h"
-#include "backend/pjrt/hlo_reader.h"
 #include "backend/pjrt/pjrt_tensor.h"
+#include "backend/pjrt/program_text.h"
+#include "backend/pjrt/signature.h"
 #include "base/alloc.h"
-#include "tensor/layout.h"
 #include "tensor/view.h"
-
-// More bytes than this are no description of a program that we compiled.
-#define MAX_OPTIMIZED ((size_t)1 << 31)
 
 typedef struct program {
   PJRT_LoadedExecutable *executable;
   size_t device;
-  size_t input_count;
-  size_t output_count;
-  ist_spec specs[];  // of the inputs, then of the outputs
+  ist__pjrt_signature *signature;
 } program;
 
 static void destroy_loaded(const ist__pjrt *pjrt,
@@ -94,173 +89,6 @@ static ist_code compile_code(const ist__pjrt_client *client,
   return IST_OK;
 }
 
-// ---- learning what a program takes
-
-// Fills specs from the shapes, or only counts them while program is NULL.
-typedef struct learner {
-  const ist__pjrt *pjrt;
-  program *program;
-  size_t inputs;
-  size_t outputs;
-  ist_error *err;
-  bool failed;
-} learner;
-
-static const ist__dtype *dtype_of(int32_t xla_type) {
-  int32_t type = ist__hlo_pjrt_type(xla_type);
-  for (int32_t n = 0; type != 0 && n < ist__dtype_count(); n++)
-    if (ist__dtype_at(n)->pjrt == type) return ist__dtype_at(n);
-  return NULL;
-}
-
-static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
-                        const char *what, size_t index, ist_spec *out,
-                        ist_error *err) {
-  const ist__dtype *dtype = dtype_of(shape->type);
-  if (shape->type == IST_HLO_TUPLE)
-    return ist_error_set(err, IST_ERR_TUPLE,
-                         "%s: %s %zu of the program is a tuple; needs tensors",
-                         pjrt->name, what, index);
-  if (dtype == NULL)
-    return ist_error_set(err, IST_ERR_TARGET_DTYPE,
-                         "%s: %s %zu of the program has XLA type %d; needs a "
-                         "type that DLPack has",
-                         pjrt->name, what, index, (int)shape->type);
-  if (shape->dynamic)
-    return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
-                         "%s: %s %zu of the program has a dynamic dimension; "
-                         "needs a static shape",
-                         pjrt->name, what, index);
-  ist__view checked;
-  DLDataType type = {dtype->code, dtype->bits, 1};
-  ist_code code =
-      ist__view_dense(type, shape->ndim, shape->dims, false, &checked, err);
-  if (code != IST_OK) return code;
-  *out = (ist_spec){.struct_size = sizeof *out, .dtype = type};
-  out->ndim = shape->ndim;
-  memcpy(out->shape, shape->dims, sizeof out->shape);
-  memcpy(out->strides, checked.strides, sizeof out->strides);
-  if (shape->has_order)
-    ist__layout_from_minor_to_major(shape->ndim, shape->dims,
-                                    shape->minor_to_major, out->strides);
-  return IST_OK;
-}
-
-static bool learn(void *self, bool is_result, const ist__hlo_shape *shape) {
-  learner *l = self;
-  size_t index = is_result ? l->outputs++ : l->inputs++;
-  program *p = l->program;
-  if (p == NULL) return true;
-  size_t at = is_result ? p->input_count + index : index;
-  if (at >= p->input_count + p->output_count) return false;
-  if (spec_of(l->pjrt, shape, is_result ? "output" : "input", index,
-              &p->specs[at], l->err) == IST_OK)
-    return true;
-  l->failed = true;
-  return false;
-}
-
-static ist_code cannot_learn(const ist__pjrt *pjrt, const char *why,
-                             ist_error *err) {
-  return ist_error_set(err, IST_ERR_NO_PROGRAMS,
-                       "%s: the program cannot be run safely: what it takes "
-                       "cannot be learned: %s; needs "
-                       "PJRT_Executable_OptimizedProgram in the format "
-                       "hlo_with_config",
-                       pjrt->name, why);
-}
-
-// Gives the bytes of the compiled program's description.
-static ist_code read_optimized(const ist__pjrt_client *client,
-                               PJRT_Executable *executable, char **out,
-                               size_t *out_size, ist_error *err) {
-  static const char wanted[] = "hlo_with_config";
-  const ist__pjrt *pjrt = &client->plugin.pjrt;
-  PJRT_Program text = {.struct_size = PJRT_Program_SIZE};
-  IST_PJRT_ARGS(PJRT_Executable_OptimizedProgram_Args, get);
-  get.executable = executable;
-  get.program = &text;
-  ist_error cause;
-  // Without room it tells the size and the format.
-  if (ist__pjrt_call(pjrt, IST_SLOT_Executable_OptimizedProgram, &get,
-                     &cause) != IST_OK) {
-    if (cause.code == IST_ERR_INTERNAL) {
-      if (err != NULL) *err = cause;
-      return cause.code;
-    }
-    return cannot_learn(pjrt, cause.message, err);
-  }
-  if (text.format == NULL || text.format_size != sizeof wanted - 1 ||
-      memcmp(text.format, wanted, sizeof wanted - 1) != 0 ||
-      text.code_size == 0 || text.code_size > MAX_OPTIMIZED)
-    return cannot_learn(pjrt, "another format or size", err);
-  size_t room = text.code_size;
-  char *code = ist__alloc(client->env, room, 1);
-  if (code == NULL) return ist__error_memory(err, "a program's shape", room);
-  text.code = code;
-  ist_code result =
-      ist__pjrt_call(pjrt, IST_SLOT_Executable_OptimizedProgram, &get, err);
-  if (result == IST_OK && text.code_size > room)
-    result = cannot_learn(pjrt, "its size has changed", err);
-  if (result != IST_OK) {
-    ist__free(client->env, code);
-    return result;
-  }
-  *out = code;
-  *out_size = text.code_size;
-  return IST_OK;
-}
-
-static ist_code learn_shapes(const ist__pjrt_client *client, const char *bytes,
-                             size_t size, size_t outputs, program **out,
-                             ist_error *err) {
-  const ist__pjrt *pjrt = &client->plugin.pjrt;
-  learner count = {.pjrt = pjrt};
-  if (!ist__hlo_read(bytes, size, learn, &count))
-    return cannot_learn(pjrt, "its bytes are malformed", err);
-  if (count.outputs != outputs)
-    return cannot_learn(pjrt, "it tells two numbers of outputs", err);
-  size_t room = sizeof(program) + (count.inputs + outputs) * sizeof(ist_spec);
-  program *p = ist__alloc_zero(client->env, room);
-  if (p == NULL) return ist__error_memory(err, "a program", room);
-  p->input_count = count.inputs;
-  p->output_count = outputs;
-  ist_error cause;
-  learner fill = {.pjrt = pjrt, .program = p, .err = &cause};
-  if (!ist__hlo_read(bytes, size, learn, &fill)) {
-    ist__free(client->env, p);
-    if (!fill.failed) return cannot_learn(pjrt, "its bytes differ", err);
-    return ist__error_native(err, cause.code, 0, "%s", cause.message);
-  }
-  *out = p;
-  return IST_OK;
-}
-
-static ist_code learn_program(const ist__pjrt_client *client,
-                              PJRT_LoadedExecutable *loaded, program **out,
-                              ist_error *err) {
-  const ist__pjrt *pjrt = &client->plugin.pjrt;
-  char *bytes = NULL;
-  size_t size = 0;
-  IST_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get);
-  get.loaded_executable = loaded;
-  ist_code code =
-      ist__pjrt_call(pjrt, IST_SLOT_LoadedExecutable_GetExecutable, &get, err);
-  if (code != IST_OK) return code;
-  IST_PJRT_ARGS(PJRT_Executable_NumOutputs_Args, count);
-  count.executable = get.executable;
-  code = ist__pjrt_call(pjrt, IST_SLOT_Executable_NumOutputs, &count, err);
-  if (code == IST_OK)
-    code = read_optimized(client, get.executable, &bytes, &size, err);
-  if (code == IST_OK)
-    code = learn_shapes(client, bytes, size, count.num_outputs, out, err);
-  ist__free(client->env, bytes);
-  IST_PJRT_ARGS(PJRT_Executable_Destroy_Args, destroy);
-  destroy.executable = get.executable;
-  ist__pjrt_end(pjrt, IST_SLOT_Executable_Destroy, &destroy);
-  return code;
-}
-
 ist_code ist__pjrt_compile(void *self, const ist_source *source, void **out,
                            ist_error *err) {
   ist__pjrt_client *client = self;
@@ -270,24 +98,33 @@ ist_code ist__pjrt_compile(void *self, const ist_source *source, void **out,
                          "%s could not be compiled for %s: it is empty; needs "
                          "StableHLO text or bytecode",
                          source->name, pjrt->name);
-  PJRT_LoadedExecutable *loaded = NULL;
-  program *p = NULL;
-  ist_code code = compile_code(client, source, &loaded, err);
-  if (code == IST_OK) code = learn_program(client, loaded, &p, err);
-  if (code != IST_OK) {
-    destroy_loaded(pjrt, loaded);
-    return code;
-  }
-  p->executable = loaded;
+  // Compiled for one device, an all_reduce over two gives its own input.
+  uint64_t copies = ist__program_text_copies(source->code, source->size);
+  if (copies > 1)
+    return ist_error_set(err, IST_ERR_NOT_IN_VERSION,
+                         "%s could not be compiled for %s: it is written for "
+                         "%" PRIu64
+                         " replicas or partitions, which is not in "
+                         "this version; needs a program for one device",
+                         source->name, pjrt->name, copies);
+  program *p = ist__alloc_zero(client->env, sizeof *p);
+  if (p == NULL) return ist__error_memory(err, "a program", sizeof *p);
   p->device = source->device;
-  *out = p;
-  return IST_OK;
+  ist_code code = compile_code(client, source, &p->executable, err);
+  if (code == IST_OK)
+    code = ist__pjrt_signature_read(client, p->executable, &p->signature, err);
+  if (code == IST_OK)
+    *out = p;
+  else
+    ist__pjrt_release_program(client, p);
+  return code;
 }
 
 void ist__pjrt_release_program(void *self, void *pointer) {
   ist__pjrt_client *client = self;
   program *p = pointer;
   destroy_loaded(&client->plugin.pjrt, p->executable);
+  ist__free(client->env, p->signature);
   ist__free(client->env, p);
 }
 
@@ -296,8 +133,8 @@ ist_code ist__pjrt_describe_program(void *self, void *pointer,
   (void)self;
   (void)err;
   const program *p = pointer;
-  out->input_count = p->input_count;
-  out->output_count = p->output_count;
+  out->input_count = p->signature->input_count;
+  out->output_count = p->signature->output_count;
   return IST_OK;
 }
 
@@ -305,11 +142,11 @@ ist_code ist__pjrt_describe_input(void *self, void *pointer, size_t index,
                                   ist_spec *out, ist_error *err) {
   (void)self;
   const program *p = pointer;
-  if (index >= p->input_count)
+  if (index >= p->signature->input_count)
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "pjrt: the program has no input %zu; it has %zu",
-                         index, p->input_count);
-  *out = p->specs[index];
+                         index, p->signature->input_count);
+  *out = p->signature->specs[index];
   return IST_OK;
 }
 
@@ -317,11 +154,11 @@ ist_code ist__pjrt_describe_output(void *self, void *pointer, size_t index,
                                    ist_spec *out, ist_error *err) {
   (void)self;
   const program *p = pointer;
-  if (index >= p->output_count)
+  if (index >= p->signature->output_count)
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "pjrt: the program has no output %zu; it has %zu",
-                         index, p->output_count);
-  *out = p->specs[p->input_count + index];
+                         index, p->signature->output_count);
+  *out = p->signature->specs[p->signature->input_count + index];
   return IST_OK;
 }
 
@@ -331,7 +168,7 @@ static ist_code check_input(const ist__pjrt_client *client, const program *p,
                             size_t index, ist__pjrt_tensor *tensor,
                             ist_error *err) {
   const char *name = client->plugin.pjrt.name;
-  const ist_spec *want = &p->specs[index];
+  const ist_spec *want = &p->signature->specs[index];
   ist_spec have;
   ist__pjrt_inspect((void *)(uintptr_t)client, tensor, &have, err);
   if (tensor->memory->device != client->devices[p->device].device)
@@ -391,7 +228,7 @@ static ist_code wrap_outputs(ist__pjrt_client *client, const program *p,
   const ist__pjrt *pjrt = &client->plugin.pjrt;
   ist_code code = IST_OK;
   size_t done = 0;
-  for (; done < p->output_count && code == IST_OK; done++) {
+  for (; done < p->signature->output_count && code == IST_OK; done++) {
     ist__pjrt_tensor *tensor = NULL;
     if (buffers[done] == NULL)
       code = ist_error_set(err, IST_ERR_PLUGIN,
@@ -405,7 +242,7 @@ static ist_code wrap_outputs(ist__pjrt_client *client, const program *p,
     outputs[done] = tensor;
   }
   if (code == IST_OK) return code;
-  for (size_t i = 0; i < p->output_count; i++) {
+  for (size_t i = 0; i < p->signature->output_count; i++) {
     if (outputs[i] != NULL)
       ist__pjrt_release(client, outputs[i]);
     else
@@ -422,7 +259,7 @@ static ist_code run(ist__pjrt_client *client, const program *p,
   // what they are, whatever aliasing the program asks for.
   PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_SIZE};
   options.non_donatable_input_indices = kept;
-  options.num_non_donatable_input_indices = p->input_count;
+  options.num_non_donatable_input_indices = p->signature->input_count;
   PJRT_Buffer *const *argument_lists[1] = {inputs};
   PJRT_Buffer **output_lists[1] = {outputs};
   IST_PJRT_ARGS(PJRT_LoadedExecutable_Execute_Args, execute);
@@ -430,7 +267,7 @@ static ist_code run(ist__pjrt_client *client, const program *p,
   execute.options = &options;
   execute.argument_lists = argument_lists;
   execute.num_devices = 1;
-  execute.num_args = p->input_count;
+  execute.num_args = p->signature->input_count;
   execute.output_lists = output_lists;
   return ist__pjrt_call(&client->plugin.pjrt, IST_SLOT_LoadedExecutable_Execute,
                         &execute, err);
@@ -441,28 +278,28 @@ ist_code ist__pjrt_execute(void *self, const ist_execution *execution,
   ist__pjrt_client *client = self;
   const program *p = execution->program;
   const char *name = client->plugin.pjrt.name;
-  if (execution->input_count != p->input_count ||
-      execution->output_count != p->output_count)
+  if (execution->input_count != p->signature->input_count ||
+      execution->output_count != p->signature->output_count)
     return ist_error_set(err, IST_ERR_ARITY,
                          "%s: the program cannot run: %zu inputs and %zu "
                          "outputs were given; needs %zu and %zu",
                          name, execution->input_count, execution->output_count,
-                         p->input_count, p->output_count);
+                         p->signature->input_count, p->signature->output_count);
   ist_code code = IST_OK;
-  for (size_t i = 0; i < p->input_count && code == IST_OK; i++)
+  for (size_t i = 0; i < p->signature->input_count && code == IST_OK; i++)
     code = check_input(client, p, i, execution->inputs[i], err);
   if (code != IST_OK) return code;
-  size_t slots = p->input_count + p->output_count;
-  size_t room =
-      slots * sizeof(PJRT_Buffer *) + p->input_count * sizeof(int64_t);
+  size_t slots = p->signature->input_count + p->signature->output_count;
+  size_t room = slots * sizeof(PJRT_Buffer *) +
+                p->signature->input_count * sizeof(int64_t);
   PJRT_Buffer **buffers = ist__alloc_zero(client->env, room + 1);
   if (buffers == NULL) return ist__error_memory(err, "a run's arguments", room);
   int64_t *kept = (int64_t *)(void *)(buffers + slots);
-  for (size_t i = 0; i < p->input_count; i++) {
+  for (size_t i = 0; i < p->signature->input_count; i++) {
     buffers[i] = ((ist__pjrt_tensor *)execution->inputs[i])->buffer;
     kept[i] = (int64_t)i;
   }
-  PJRT_Buffer **outputs = buffers + p->input_count;
+  PJRT_Buffer **outputs = buffers + p->signature->input_count;
   code = run(client, p, buffers, kept, outputs, err);
   if (code == IST_OK)
     code = wrap_outputs(client, p, outputs, execution->outputs, err);

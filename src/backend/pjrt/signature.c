@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// signature.c: learns a program's signature from bytes that nobody trusts.
+
+#include "backend/pjrt/signature.h"
+
+#include <string.h>
+
+#include "backend/pjrt/hlo_reader.h"
+#include "base/alloc.h"
+#include "tensor/dtype.h"
+#include "tensor/layout.h"
+#include "tensor/view.h"
+
+// More bytes than this are no description of a program that we compiled.
+#define MAX_OPTIMIZED ((size_t)1 << 31)
+
+// Fills specs from the shapes, or only counts them while signature is NULL.
+typedef struct learner {
+  const ist__pjrt *pjrt;
+  ist__pjrt_signature *signature;
+  size_t inputs;
+  size_t outputs;
+  ist_error *err;
+  bool failed;
+} learner;
+
+static const ist__dtype *dtype_of(int32_t xla_type) {
+  int32_t type = ist__hlo_pjrt_type(xla_type);
+  for (int32_t n = 0; type != 0 && n < ist__dtype_count(); n++)
+    if (ist__dtype_at(n)->pjrt == type) return ist__dtype_at(n);
+  return NULL;
+}
+
+static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
+                        const char *what, size_t index, ist_spec *out,
+                        ist_error *err) {
+  const ist__dtype *dtype = dtype_of(shape->type);
+  if (shape->type == IST_HLO_TUPLE)
+    return ist_error_set(err, IST_ERR_TUPLE,
+                         "%s: %s %zu of the program is a tuple; needs tensors",
+                         pjrt->name, what, index);
+  if (dtype == NULL)
+    return ist_error_set(err, IST_ERR_TARGET_DTYPE,
+                         "%s: %s %zu of the program has XLA type %d; needs a "
+                         "type that DLPack has",
+                         pjrt->name, what, index, (int)shape->type);
+  if (shape->dynamic)
+    return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
+                         "%s: %s %zu of the program has a dynamic dimension; "
+                         "needs a static shape",
+                         pjrt->name, what, index);
+  ist__view checked;
+  DLDataType type = {dtype->code, dtype->bits, 1};
+  ist_code code =
+      ist__view_dense(type, shape->ndim, shape->dims, false, &checked, err);
+  if (code != IST_OK) return code;
+  *out = (ist_spec){.struct_size = sizeof *out, .dtype = type};
+  out->ndim = shape->ndim;
+  memcpy(out->shape, shape->dims, sizeof out->shape);
+  memcpy(out->strides, checked.strides, sizeof out->strides);
+  if (shape->has_order)
+    ist__layout_from_minor_to_major(shape->ndim, shape->dims,
+                                    shape->minor_to_major, out->strides);
+  return IST_OK;
+}
+
+static bool learn(void *self, bool is_result, const ist__hlo_shape *shape) {
+  learner *l = self;
+  size_t index = is_result ? l->outputs++ : l->inputs++;
+  ist__pjrt_signature *p = l->signature;
+  if (p == NULL) return true;
+  size_t at = is_result ? p->input_count + index : index;
+  if (at >= p->input_count + p->output_count) return false;
+  if (spec_of(l->pjrt, shape, is_result ? "output" : "input", index,
+              &p->specs[at], l->err) == IST_OK)
+    return true;
+  l->failed = true;
+  return false;
+}
+
+static ist_code cannot_learn(const ist__pjrt *pjrt, const char *why,
+                             ist_error *err) {
+  return ist_error_set(err, IST_ERR_NO_PROGRAMS,
+                       "%s: the program cannot be run safely: what it takes "
+                       "cannot be learned: %s; needs "
+                       "PJRT_Executable_OptimizedProgram in the format "
+                       "hlo_with_config",
+                       pjrt->name, why);
+}
+
+// Gives the bytes of the compiled program's description.
+static ist_code read_optimized(const ist__pjrt_client *client,
+                               PJRT_Executable *executable, char **out,
+                               size_t *out_size, ist_error *err) {
+  static const char wanted[] = "hlo_with_config";
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  PJRT_Program text = {.struct_size = PJRT_Program_SIZE};
+  IST_PJRT_ARGS(PJRT_Executable_OptimizedProgram_Args, get);
+  get.executable = executable;
+  get.program = &text;
+  ist_error cause;
+  // Without room it tells the size and the format.
+  if (ist__pjrt_call(pjrt, IST_SLOT_Executable_OptimizedProgram, &get,
+                     &cause) != IST_OK) {
+    if (cause.code == IST_ERR_INTERNAL) {
+      if (err != NULL) *err = cause;
+      return cause.code;
+    }
+    return cannot_learn(pjrt, cause.message, err);
+  }
+  if (text.format == NULL || text.format_size != sizeof wanted - 1 ||
+      memcmp(text.format, wanted, sizeof wanted - 1) != 0 ||
+      text.code_size == 0 || text.code_size > MAX_OPTIMIZED)
+    return cannot_learn(pjrt, "another format or size", err);
+  size_t room = text.code_size;
+  char *code = ist__alloc(client->env, room, 1);
+  if (code == NULL) return ist__error_memory(err, "a program's shape", room);
+  text.code = code;
+  ist_code result =
+      ist__pjrt_call(pjrt, IST_SLOT_Executable_OptimizedProgram, &get, err);
+  if (result == IST_OK && text.code_size > room)
+    result = cannot_learn(pjrt, "its size has changed", err);
+  if (result != IST_OK) {
+    ist__free(client->env, code);
+    return result;
+  }
+  *out = code;
+  *out_size = text.code_size;
+  return IST_OK;
+}
+
+static ist_code learn_shapes(const ist__pjrt_client *client, const char *bytes,
+                             size_t size, size_t outputs,
+                             ist__pjrt_signature **out, ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  learner count = {.pjrt = pjrt};
+  if (!ist__hlo_read(bytes, size, learn, &count))
+    return cannot_learn(pjrt, "its bytes are malformed", err);
+  if (count.outputs != outputs)
+    return cannot_learn(pjrt, "it tells two numbers of outputs", err);
+  size_t room =
+      sizeof(ist__pjrt_signature) + (count.inputs + outputs) * sizeof(ist_spec);
+  ist__pjrt_signature *p = ist__alloc_zero(client->env, room);
+  if (p == NULL) return ist__error_memory(err, "a program", room);
+  p->input_count = count.inputs;
+  p->output_count = outputs;
+  ist_error cause;
+  learner fill = {.pjrt = pjrt, .signature = p, .err = &cause};
+  if (!ist__hlo_read(bytes, size, learn, &fill)) {
+    ist__free(client->env, p);
+    if (!fill.failed) return cannot_learn(pjrt, "its bytes differ", err);
+    return ist__error_native(err, cause.code, 0, "%s", cause.message);
+  }
+  *out = p;
+  return IST_OK;
+}
+
+ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
+                                  PJRT_LoadedExecutable *executable,
+                                  ist__pjrt_signature **out, ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  char *bytes = NULL;
+  size_t size = 0;
+  IST_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get);
+  get.loaded_executable = executable;
+  ist_code code =
+      ist__pjrt_call(pjrt, IST_SLOT_LoadedExecutable_GetExecutable, &get, err);
+  if (code != IST_OK) return code;
+  IST_PJRT_ARGS(PJRT_Executable_NumOutputs_Args, count);
+  count.executable = get.executable;
+  code = ist__pjrt_call(pjrt, IST_SLOT_Executable_NumOutputs, &count, err);
+  if (code == IST_OK)
+    code = read_optimized(client, get.executable, &bytes, &size, err);
+  if (code == IST_OK)
+    code = learn_shapes(client, bytes, size, count.num_outputs, out, err);
+  ist__free(client->env, bytes);
+  IST_PJRT_ARGS(PJRT_Executable_Destroy_Args, destroy);
+  destroy.executable = get.executable;
+  ist__pjrt_end(pjrt, IST_SLOT_Executable_Destroy, &destroy);
+  return code;
+}

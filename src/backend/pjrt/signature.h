@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// signature.h: what a compiled program takes and gives. No slot tells the
+// types of parameters, so they are read from the optimized program.
+
+#ifndef ISTHMUS_BACKEND_PJRT_SIGNATURE_H_
+#define ISTHMUS_BACKEND_PJRT_SIGNATURE_H_
+
+#include "backend/pjrt/client.h"
+
+typedef struct ist__pjrt_signature {
+  size_t input_count;
+  size_t output_count;
+  ist_spec specs[];  // of the inputs, then of the outputs
+} ist__pjrt_signature;
+
+// Reads the signature of an executable. Gives *out, to be freed.
+// Fails: NO_PROGRAMS (it cannot be learned), TUPLE, TARGET_DTYPE,
+// DYNAMIC_SHAPE, SHAPE, OVERFLOW, PLUGIN, PLUGIN_SLOT, NO_ALLOCATION.
+ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
+                                  PJRT_LoadedExecutable *executable,
+                                  ist__pjrt_signature **out, ist_error *err);
+
+#endif  // ISTHMUS_BACKEND_PJRT_SIGNATURE_H_
