@@ -106,6 +106,9 @@ void ist__py_life_retain(ist__py_life *life);
 void ist__py_life_release(ist__py_life *life);
 // Says that Python is going away: from now on deleters leak on purpose.
 void ist__py_life_end(ist__py_life *life);
+// Begins a stay inside Python from any thread; false when it is going away.
+bool ist__py_life_enter(ist__py_life *life);
+void ist__py_life_leave(ist__py_life *life);
 // Runs a Py_DECREF from any thread; leaks it when Python is going away.
 void ist__py_life_drop(ist__py_life *life, PyObject *object, Py_buffer *buffer);
 // A managed tensor over memory that owner (and buffer, if given) keeps alive.
@@ -118,8 +121,10 @@ DLManagedTensorVersioned *ist__py_owner_new(ist__py_state *state,
 // ----------------------------------------------------- _core_capsule.c --
 // A capsule that calls the deleter unless its consumer renamed it.
 // Takes managed: on failure its deleter has been called.
-PyObject *ist__py_capsule_versioned(DLManagedTensorVersioned *managed);
-PyObject *ist__py_capsule_legacy(DLManagedTensor *managed);
+PyObject *ist__py_capsule_versioned(ist__py_state *state,
+                                    DLManagedTensorVersioned *managed);
+PyObject *ist__py_capsule_legacy(ist__py_state *state,
+                                 DLManagedTensor *managed);
 // What a raw capsule holds; exactly one is set.
 typedef struct ist__py_managed {
   DLManagedTensorVersioned *versioned;
@@ -129,6 +134,13 @@ int ist__py_capsule_open(ist__py_state *state, PyObject *capsule,
                          ist__py_managed *out);
 // Marks a capsule as consumed, or (used = false) as not consumed again.
 int ist__py_capsule_mark(PyObject *capsule, ist__py_managed managed, bool used);
+
+// -------------------------------------------------------- _core_lent.c --
+// Makes the deleter of an export let go of the GIL while it runs.
+// Takes managed: on failure (-1, an exception set) it has been deleted.
+int ist__py_lend(ist__py_state *state, ist__py_managed *managed);
+// ist_tensor_release without the GIL, for a count that may be the last.
+void ist__py_release(ist_tensor *tensor);
 
 // ------------------------------------------------------ _core_import.c --
 typedef struct ist__py_how {

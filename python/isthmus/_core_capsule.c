@@ -26,13 +26,21 @@ static void legacy_destroy(PyObject *capsule) {
   if (managed != NULL && managed->deleter != NULL) managed->deleter(managed);
 }
 
-PyObject *ist__py_capsule_versioned(DLManagedTensorVersioned *managed) {
+PyObject *ist__py_capsule_versioned(ist__py_state *state,
+                                    DLManagedTensorVersioned *managed) {
+  ist__py_managed lent = {.versioned = managed};
+  if (ist__py_lend(state, &lent) < 0) return NULL;
+  managed = lent.versioned;
   PyObject *capsule = PyCapsule_New(managed, versioned_name, versioned_destroy);
   if (capsule == NULL) managed->deleter(managed);
   return capsule;
 }
 
-PyObject *ist__py_capsule_legacy(DLManagedTensor *managed) {
+PyObject *ist__py_capsule_legacy(ist__py_state *state,
+                                 DLManagedTensor *managed) {
+  ist__py_managed lent = {.legacy = managed};
+  if (ist__py_lend(state, &lent) < 0) return NULL;
+  managed = lent.legacy;
   PyObject *capsule = PyCapsule_New(managed, legacy_name, legacy_destroy);
   if (capsule == NULL) managed->deleter(managed);
   return capsule;

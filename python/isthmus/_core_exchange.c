@@ -137,8 +137,8 @@ static PyObject *capsule_of(ist__py_state *state, ist__py_managed managed,
     return NULL;
   }
   return managed.versioned != NULL
-             ? ist__py_capsule_versioned(managed.versioned)
-             : ist__py_capsule_legacy(managed.legacy);
+             ? ist__py_capsule_versioned(state, managed.versioned)
+             : ist__py_capsule_legacy(state, managed.legacy);
 }
 
 // export(tensor, consumer, wish, bits) -> (capsule, Receipt): bits names the
@@ -254,7 +254,7 @@ PyObject *ist__py_copy_into(PyObject *module, PyObject *args) {
   ist_tensor *from = ist__py_tensor_get(source);
   ist_tensor *to = from == NULL ? NULL : ist__py_tensor_get(target);
   if (to == NULL) {
-    ist_tensor_release(from);
+    ist__py_release(from);
     return NULL;
   }
   ist_receipt receipt = {.struct_size = sizeof receipt};
@@ -273,8 +273,8 @@ PyObject *ist__py_copy_into(PyObject *module, PyObject *args) {
         ist_tensor_copy_into(from, ist_tensor_view(to), &receipt, &err);
     Py_END_ALLOW_THREADS
   }
-  ist_tensor_release(from);
-  ist_tensor_release(to);
+  ist__py_release(from);
+  ist__py_release(to);
   return code == IST_OK ? ist__py_receipt_new(state, &receipt)
                         : ist__py_raise(state, &err);
 }

@@ -145,7 +145,7 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
   }
   PyObject *result = import_adapted(state, args[0], copy, &how);
   Py_XDECREF(keep);
-  ist_tensor_release(tensor);
+  ist__py_release(tensor);
   return result;
 }
 

@@ -58,10 +58,20 @@ void ist__py_life_end(ist__py_life *life) {
   Py_END_ALLOW_THREADS
 }
 
+bool ist__py_life_enter(ist__py_life *life) {
+  atomic_fetch_add(&life->active, 1);
+  if (!atomic_load(&life->ended)) return true;
+  ist__py_life_leave(life);
+  return false;
+}
+
+void ist__py_life_leave(ist__py_life *life) {
+  atomic_fetch_sub(&life->active, 1);
+}
+
 void ist__py_life_drop(ist__py_life *life, PyObject *object,
                        Py_buffer *buffer) {
-  atomic_fetch_add(&life->active, 1);
-  if (!atomic_load(&life->ended)) {
+  if (ist__py_life_enter(life)) {
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -69,8 +79,8 @@ void ist__py_life_drop(ist__py_life *life, PyObject *object,
     Py_XDECREF(object);
     PyErr_Restore(type, value, trace);
     PyGILState_Release(gil);
+    ist__py_life_leave(life);
   }
-  atomic_fetch_sub(&life->active, 1);
 }
 
 typedef struct owner {

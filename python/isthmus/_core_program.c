@@ -70,9 +70,9 @@ typedef struct run {
 
 static void run_free(run *one) {
   for (size_t i = 0; one->in != NULL && i < one->inputs; i++)
-    ist_tensor_release(one->in[i]);
+    ist__py_release(one->in[i]);
   for (size_t i = 0; one->out != NULL && i < one->outputs; i++)
-    ist_tensor_release(one->out[i]);
+    ist__py_release(one->out[i]);
   PyMem_Free(one->in);
   PyMem_Free(one->out);
   PyMem_Free(one->receipts);

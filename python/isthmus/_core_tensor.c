@@ -12,7 +12,7 @@
 PyObject *ist__py_tensor_new(ist__py_state *state, ist_tensor *tensor) {
   ist__py_tensor *self = PyObject_New(ist__py_tensor, state->tensor_type);
   if (self == NULL) {
-    ist_tensor_release(tensor);
+    ist__py_release(tensor);
     return NULL;
   }
   self->tensor = tensor;
@@ -41,20 +41,12 @@ ist_tensor *ist__py_tensor_get(PyObject *self) {
   return tensor;
 }
 
-// The last count may close a runtime, which waits for its devices: other
-// threads run meanwhile. The host's memory goes at once.
+// The last count may close a runtime, which waits for its devices, or call a
+// producer's deleter: other threads run meanwhile.
 static void drop(ist__py_tensor *self) {
   ist_tensor *tensor = self->tensor;
   self->tensor = NULL;
-  if (tensor == NULL) return;
-  ist_tensor_info info = {.struct_size = sizeof info};
-  ist_tensor_describe(tensor, &info, NULL);
-  if (info.device == self->state->host) {
-    ist_tensor_release(tensor);
-    return;
-  }
-  Py_BEGIN_ALLOW_THREADS ist_tensor_release(tensor);
-  Py_END_ALLOW_THREADS
+  ist__py_release(tensor);
 }
 
 static void tensor_dealloc(PyObject *self) {

@@ -121,7 +121,7 @@ int ist__py_tensor_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   ist_tensor *tensor = ist__py_tensor_get(self);
   if (tensor == NULL) return -1;
   if (lend(((ist__py_tensor *)self)->state, tensor, view, flags) < 0) {
-    ist_tensor_release(tensor);
+    ist__py_release(tensor);
     return -1;
   }
   view->obj = Py_NewRef(self);
@@ -132,6 +132,6 @@ void ist__py_tensor_releasebuffer(PyObject *self, Py_buffer *view) {
   (void)self;
   held *lent = view->internal;
   view->internal = NULL;
-  ist_tensor_release(lent->tensor);
+  ist__py_release(lent->tensor);
   PyMem_Free(lent);
 }

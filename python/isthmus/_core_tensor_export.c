@@ -23,7 +23,7 @@ PyObject *ist__py_tensor_dlpack_device(PyObject *self, PyObject *unused) {
   ist_tensor *tensor = ist__py_tensor_get(self);
   if (tensor == NULL) return NULL;
   DLDevice device = export_device(tensor);
-  ist_tensor_release(tensor);
+  ist__py_release(tensor);
   return Py_BuildValue("ii", (int)device.device_type, (int)device.device_id);
 }
 
@@ -157,10 +157,10 @@ static PyObject *export_capsule(ist__py_state *state, ist_tensor *tensor,
   if (code == IST_OK)
     code = export_as(state, chosen != NULL ? chosen : tensor, &options,
                      versioned, &managed, &err);
-  ist_tensor_release(chosen);
+  ist__py_release(chosen);
   if (code != IST_OK) return ist__py_raise(state, &err);
-  return versioned ? ist__py_capsule_versioned(managed.versioned)
-                   : ist__py_capsule_legacy(managed.legacy);
+  return versioned ? ist__py_capsule_versioned(state, managed.versioned)
+                   : ist__py_capsule_legacy(state, managed.legacy);
 }
 
 PyObject *ist__py_tensor_dlpack(PyObject *self, PyObject *const *args,
@@ -175,6 +175,6 @@ PyObject *ist__py_tensor_dlpack(PyObject *self, PyObject *const *args,
   ist_tensor *tensor = ist__py_tensor_get(self);
   if (tensor == NULL) return NULL;
   PyObject *capsule = export_capsule(state, tensor, &wish, version[0] >= 1);
-  ist_tensor_release(tensor);
+  ist__py_release(tensor);
   return capsule;
 }
