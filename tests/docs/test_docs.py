@@ -52,6 +52,12 @@ def test_links_lead_somewhere(path):
     assert lost == []
 
 
+def test_readme_leads_to_every_page():
+    readme = (ROOT / "README.md").read_text()
+    pages = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
+    assert [page for page in pages if f"]({page})" not in readme] == []
+
+
 def test_picture_is_well_formed():
     ET.parse(ROOT / "docs/architecture.svg")
 
