@@ -80,6 +80,8 @@ class Receipt:
 
 @final
 class Device:
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
     @property
     def type(self) -> DeviceType: ...
     @property
@@ -111,8 +113,7 @@ class Backend:
     def device(self) -> Device: ...
     def compile(
         self,
-        code: str | bytes | bytearray | memoryview,
-        /,
+        stablehlo: str | bytes | bytearray | memoryview,
         *,
         device: Device | None = None,
         name: str | None = None,
@@ -158,7 +159,6 @@ class Consumer:
 
 def from_dlpack(
     x: Any,
-    /,
     *,
     device: Device | Backend | tuple[int, int] | None = None,
     copy: bool | None = None,

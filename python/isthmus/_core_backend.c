@@ -137,10 +137,10 @@ static Py_hash_t backend_hash(PyObject *self) {
   return hash == -1 ? -2 : hash;
 }
 
-// compile(code, *, device=None, name=None) -> Program
+// compile(stablehlo, *, device=None, name=None) -> Program
 static PyObject *backend_compile(PyObject *self, PyObject *args,
                                  PyObject *kwargs) {
-  static char *names[] = {"code", "device", "name", NULL};
+  static char *names[] = {"stablehlo", "device", "name", NULL};
   PyObject *code, *target = Py_None, *keep = NULL;
   const char *name = NULL;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Oz", names, &code, &target,
@@ -192,7 +192,7 @@ static PyGetSetDef backend_getset[] = {
 static PyMethodDef backend_methods[] = {
     {"compile", (PyCFunction)(void (*)(void))backend_compile,
      METH_VARARGS | METH_KEYWORDS,
-     "compile($self, code, /, *, device=None, name=None)\n--\n\n"
+     "compile($self, stablehlo, *, device=None, name=None)\n--\n\n"
      "Compiles StableHLO, as text or bytecode."},
     {"close", backend_close, METH_NOARGS,
      "close($self, /)\n--\n\nLets go of it; its tensors keep it open."},

@@ -105,45 +105,59 @@ static PyObject *import_adapted(ist__py_state *state, PyObject *source,
   return result;
 }
 
+// What from_dlpack was called with.
+typedef struct asked {
+  PyObject *x, *device, *copy;
+} asked;
+
+static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
+                      asked *out) {
+  *out = (asked){count == 1 ? args[0] : NULL, Py_None, Py_None};
+  Py_ssize_t keywords = names == NULL ? 0 : PyTuple_Size(names);
+  for (Py_ssize_t i = 0; i < keywords; i++) {
+    PyObject *name = PyTuple_GetItem(names, i);
+    PyObject *value = args[count + i];
+    if (PyUnicode_CompareWithASCIIString(name, "device") == 0) {
+      out->device = value;
+    } else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) {
+      out->copy = value;
+    } else if (count == 0 && PyUnicode_CompareWithASCIIString(name, "x") == 0) {
+      out->x = value;
+    } else {
+      PyErr_Format(PyExc_TypeError,
+                   "from_dlpack() got an unexpected keyword argument '%U'",
+                   name);
+      return -1;
+    }
+  }
+  if (out->x != NULL) return 0;
+  PyErr_Format(PyExc_TypeError,
+               "from_dlpack() takes 1 positional argument: %zd given", count);
+  return -1;
+}
+
 // from_dlpack(x, *, device=None, copy=None)
 PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
                               Py_ssize_t count, PyObject *names) {
   ist__py_state *state = ist__py_state_of(module);
-  PyObject *device = Py_None, *copy = Py_None;
-  Py_ssize_t keywords = names == NULL ? 0 : PyTuple_Size(names);
-  if (count != 1) {
-    PyErr_Format(PyExc_TypeError,
-                 "from_dlpack() takes 1 positional argument: %zd given", count);
-    return NULL;
-  }
-  for (Py_ssize_t i = 0; i < keywords; i++) {
-    PyObject *name = PyTuple_GetItem(names, i);
-    if (PyUnicode_CompareWithASCIIString(name, "device") == 0)
-      device = args[count + i];
-    else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0)
-      copy = args[count + i];
-    else
-      return PyErr_Format(PyExc_TypeError,
-                          "from_dlpack() got an unexpected keyword argument "
-                          "'%U'",
-                          name);
-  }
+  asked wish;
+  if (read_asked(args, count, names, &wish) < 0) return NULL;
   ist__py_how how = {.device = state->host,
                      .options = {.struct_size = sizeof how.options}};
-  if (ist__py_parse_copy(state, copy, &how.options.copy) < 0) return NULL;
+  if (ist__py_parse_copy(state, wish.copy, &how.options.copy) < 0) return NULL;
   PyObject *keep = NULL;
   ist_tensor *tensor = NULL;  // keeps the device that it is on
-  if (device != Py_None) {
-    how.device = ist__py_device_find(state, device, &keep);
+  if (wish.device != Py_None) {
+    how.device = ist__py_device_find(state, wish.device, &keep);
     if (how.device == NULL) return NULL;
-  } else if (Py_IS_TYPE(args[0], state->tensor_type)) {
+  } else if (Py_IS_TYPE(wish.x, state->tensor_type)) {
     ist_tensor_info info = {.struct_size = sizeof info};
-    tensor = ist__py_tensor_get(args[0]);
+    tensor = ist__py_tensor_get(wish.x);
     if (tensor == NULL) return NULL;
     if (ist_tensor_describe(tensor, &info, NULL) == IST_OK)
       how.device = info.device;
   }
-  PyObject *result = import_adapted(state, args[0], copy, &how);
+  PyObject *result = import_adapted(state, wish.x, wish.copy, &how);
   Py_XDECREF(keep);
   ist__py_release(tensor);
   return result;

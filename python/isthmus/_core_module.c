@@ -47,7 +47,7 @@ static PyObject *end(PyObject *module, PyObject *unused) {
 
 static PyMethodDef methods[] = {
     {"from_dlpack", FAST(ist__py_from_dlpack), METH_FASTCALL | METH_KEYWORDS,
-     "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
+     "from_dlpack(x, *, device=None, copy=None)\n--\n\n"
      "Takes the tensor of any object that has one, by alias where it can."},
     {"open", FAST(ist__py_open), METH_VARARGS | METH_KEYWORDS,
      "open(place, *, path=None, options=None)\n--\n\n"

@@ -4,6 +4,7 @@ is."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Callable
 
 import jax
@@ -43,11 +44,12 @@ def _import_entry() -> Callable[..., Any] | None:
     """jaxlib's own import, in front of which the public one costs eight times
     as much; None where this jaxlib has it elsewhere."""
     try:
-        from jax._src.lib import _jax
+        private = importlib.import_module("jax._src.lib")
     except ImportError:
         return None
     entry: Callable[..., Any] | None = getattr(
-        _jax, "dlpack_managed_tensor_to_buffer", None)
+        getattr(private, "_jax", None), "dlpack_managed_tensor_to_buffer",
+        None)
     return entry
 
 
@@ -66,7 +68,7 @@ def prepare(
             "or vmap trace; needs a concrete array, or jax.pure_callback")
     if not isinstance(x, jax.Array):
         return Prepared(x)
-    if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+    if jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key):
         _errors.refuse(
             _errors.DTYPE,
             "a jax array of PRNG keys could not cross: DLPack has no such "

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import torch
+import torch.utils.dlpack
 
 from . import _core, _errors
 from ._capsule import unread
@@ -135,7 +136,7 @@ def consumer(dtype: str) -> tuple[_core.Consumer, str | None]:
 
 
 def accept(capsule: Any, dtype: str, device: Any) -> Any:
-    return torch.from_dlpack(capsule)
+    return torch.utils.dlpack.from_dlpack(capsule)
 
 
 def is_array(x: Any) -> bool:
