@@ -4,6 +4,8 @@ cannot read, and the PJRT plugins of this machine; programs on them."""
 
 import gc
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -282,3 +284,69 @@ def test_program__wants_plain_tensors(pjrt):
         program(torch.ones(2, 3, requires_grad=True), matrix())
     assert e.value.code == 115
     assert reasons(isthmus.plan(matrix(), pjrt))[-1] == "viewed"
+
+
+THREADS = """
+import os, sys, threading
+import numpy as np
+import isthmus
+backend = isthmus.open("pjrt:" + sys.argv[1])
+program = backend.compile(%r)
+x = isthmus.empty((2, 3), "float32")
+x[...] = 2
+shared = isthmus.to(x, backend)
+start = threading.Barrier(8)
+failures = []
+
+def work():
+    try:
+        start.wait()
+        for i in range(100):
+            assert isthmus.to(shared, "numpy").sum() == 12
+            assert np.asarray(shared).sum() == 12
+            total, product = program(shared, x)
+            assert np.array(total).sum() == np.array(product).sum() == 24
+    except BaseException as error:
+        failures.append(error)
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert failures == [], failures
+print("fine")
+""" % ADD
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_pjrt__eight_threads_share_one_tensor_and_one_program(plugin):
+    if plugin not in os.environ:
+        pytest.skip(f"{plugin} names no plugin")
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS, os.environ[plugin]],
+        capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "fine\n"
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_pjrt__views_held_at_exit_are_clean(plugin):
+    if plugin not in os.environ:
+        pytest.skip(f"{plugin} names no plugin")
+    code = """
+import builtins, sys
+import numpy as np
+import isthmus
+backend = isthmus.open("pjrt:" + sys.argv[1])
+x = isthmus.empty(64, "float32")
+builtins.kept = [isthmus.to(isthmus.to(x, backend), "numpy"), backend,
+                 isthmus.from_dlpack(bytearray(64), device=backend),
+                 isthmus.to(x, backend).__dlpack__(max_version=(1, 0))]
+np.kept = np.asarray(isthmus.to(x, backend))
+print("fine")
+"""
+    done = subprocess.run([sys.executable, "-c", code, os.environ[plugin]],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "fine\n"

@@ -302,6 +302,13 @@ def test_import__refuses_wishes_that_it_does_not_know(bad):
     assert producer.freed == 0
 
 
+def test_import__takes_its_argument_by_name_too():
+    producer = Producer()
+    assert isthmus.from_dlpack(x=producer).address == producer.address
+    with pytest.raises(TypeError):
+        isthmus.from_dlpack(producer, x=producer)
+
+
 def test_import__refuses_unknown_keywords():
     with pytest.raises(TypeError):
         isthmus.from_dlpack(Producer(), wish=1)
