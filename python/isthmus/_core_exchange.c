@@ -123,22 +123,23 @@ PyObject *ist__py_consumer_type(PyObject *module) {
   return PyType_FromModuleAndSpec(module, &consumer_spec, NULL);
 }
 
-// The tensor or the exported one is of a dtype that the consumer sees as bits.
-static int relabel(ist__py_state *state, PyObject *bits, DLDataType *dtype) {
-  return bits == Py_None ? 0 : ist__py_dtype_parse(state, bits, dtype);
-}
-
+// bits: the dtype to say instead, of the same width in memory; elements that
+// were padded to it are whole then.
 static PyObject *capsule_of(ist__py_state *state, ist__py_managed managed,
                             PyObject *bits) {
-  DLTensor *view = managed.versioned != NULL ? &managed.versioned->dl_tensor
-                                             : &managed.legacy->dl_tensor;
-  if (relabel(state, bits, &view->dtype) < 0) {
-    ist__py_managed_delete(managed);
-    return NULL;
+  DLManagedTensorVersioned *versioned = managed.versioned;
+  DLTensor *view =
+      versioned != NULL ? &versioned->dl_tensor : &managed.legacy->dl_tensor;
+  if (bits != Py_None) {
+    if (ist__py_dtype_parse(state, bits, &view->dtype) < 0) {
+      ist__py_managed_delete(managed);
+      return NULL;
+    }
+    if (versioned != NULL)
+      versioned->flags &= ~(uint64_t)DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   }
-  return managed.versioned != NULL
-             ? ist__py_capsule_versioned(state, managed.versioned)
-             : ist__py_capsule_legacy(state, managed.legacy);
+  return versioned != NULL ? ist__py_capsule_versioned(state, versioned)
+                           : ist__py_capsule_legacy(state, managed.legacy);
 }
 
 // export(tensor, consumer, wish, bits) -> (capsule, Receipt): bits names the

@@ -87,7 +87,7 @@ def _plan(source: _sources.Source, target: _Target, wish: _Wish) -> Any:
     how = (copy, wish.read_only, wish.mutable_source)
     into = target.device
     if target.adapter is not None:
-        into, _ = target.adapter.consumer(str(source.tensor.dtype))
+        into, _ = target.adapter.consumer(source.tensor)
     receipt = _core.plan(source.tensor, into, how)
     _core.receipt_amend(receipt, source.label, target.label, source.reason,
                         source.tensor.nbytes)
@@ -178,7 +178,7 @@ def _give(
         result, receipt = _core.move(source.tensor, target.device, how)
     else:
         dtype = str(source.tensor.dtype)
-        into, bits = target.adapter.consumer(dtype)
+        into, bits = target.adapter.consumer(source.tensor)
         capsule, receipt = _core.export(source.tensor, into, how, bits)
         result = _accept(target, capsule, dtype)
     _core.receipt_amend(receipt, source.label, target.label, source.reason,

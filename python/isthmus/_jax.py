@@ -102,7 +102,7 @@ def narrows(dtype: str) -> bool:
         jax.dtypes.canonicalize_dtype(dtype)) != dtype
 
 
-def consumer(dtype: str) -> tuple[_core.Consumer, str | None]:
+def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:
     return _CONSUMER, None
 
 

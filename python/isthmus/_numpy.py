@@ -35,6 +35,9 @@ _PADDED = frozenset({
 _CONSUMER = _core.Consumer(
     (*_NATIVE, *_ML), negative=True, gaps=True, overlap=True, alignment=1,
     honours_read_only=True, legacy=False)
+_PADDED_CONSUMER = _core.Consumer(
+    tuple(_PADDED), negative=True, gaps=True, overlap=True, alignment=1,
+    honours_read_only=True, legacy=False, padded=True)
 
 
 def plain_check(cls: type) -> Callable[[Any], bool] | None:
@@ -127,8 +130,12 @@ def _prepare_ml(
     return Prepared(tensor)
 
 
-def consumer(dtype: str) -> tuple[_core.Consumer, str | None]:
-    """The capability record, and the dtype that capsules of dtype say."""
+def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:
+    """The capability record, and the dtype that a capsule says instead."""
+    dtype = str(tensor.dtype)
+    if tensor.padded and dtype in _PADDED:
+        _ml_type(dtype)
+        return _PADDED_CONSUMER, "uint8"
     if dtype in _ML:
         _ml_type(dtype)
     return _CONSUMER, _ML.get(dtype)
@@ -154,7 +161,9 @@ def _ml_type(name: str) -> Any:
 def accept(capsule: Any, dtype: str, device: Any) -> Any:
     """The array of a capsule."""
     array = np.from_dlpack(Once(capsule))
-    return array.view(_ml_type(dtype)) if dtype in _ML else array
+    if dtype in _ML or dtype in _PADDED:
+        return array.view(_ml_type(dtype))
+    return array
 
 
 def is_array(x: Any) -> bool:
@@ -164,7 +173,7 @@ def is_array(x: Any) -> bool:
 def empty(shape: tuple[int, ...], dtype: str, align: int) -> Any:
     """Zeros, aligned, in memory of isthmus."""
     tensor = _core.empty(tuple(shape), dtype, align)
-    into, bits = consumer(dtype)
+    into, bits = consumer(tensor)
     capsule, _ = _core.export(tensor, into, (None, "auto", "alias"), bits)
     return accept(capsule, dtype, None)
 
@@ -172,7 +181,7 @@ def empty(shape: tuple[int, ...], dtype: str, align: int) -> Any:
 def narrowed(tensor: _core.Tensor, dtype: str) -> Any:
     """The values of a host tensor as another type, in aligned memory: NumPy's
     conversion, which wraps integers and rounds floats."""
-    into, bits = consumer(str(tensor.dtype))
+    into, bits = consumer(tensor)
     capsule, _ = _core.export(tensor, into, (None, "auto", "alias"), bits)
     source = accept(capsule, str(tensor.dtype), None)
     target = empty(source.shape, dtype, 64)

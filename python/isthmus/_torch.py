@@ -131,7 +131,7 @@ def prepare(
         return Prepared(dense.copy_(x), RESOLVED)
 
 
-def consumer(dtype: str) -> tuple[_core.Consumer, str | None]:
+def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:
     return _CONSUMER, None
 
 
