@@ -164,3 +164,29 @@ def test_numpy__a_tensor_is_an_array_to_numpy():
     assert narrow.__array__("float32").dtype == "float32"
     with pytest.raises(isthmus.Error):
         narrow.__array__("float32", copy=False)
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "float4_e2m1fn",
+                                  "float6_e3m2fn"])
+def test_numpy__sub_byte_items_cross_one_to_a_byte(name):
+    x = np.array([[0, 1, 1], [1, 0, 1]]).astype(name)[:, ::-1]
+    tensor = isthmus.from_dlpack(x)
+    assert str(tensor.dtype) == name and tensor.padded
+    back, receipt = isthmus.to(tensor, "numpy", receipt=True)
+    assert back.dtype == x.dtype and bits(back) == bits(x)
+    assert address(back) == address(x) and receipt.route == "alias"
+    private = isthmus.to(x, "numpy", copy=True)
+    assert private.dtype == x.dtype and bits(private) == bits(x)
+    for target in ("torch", "jax"):
+        with pytest.raises(BufferError) as e:
+            isthmus.to(x, target)
+        assert e.value.code == 309
+
+
+def test_numpy__packed_sub_byte_items_are_refused():
+    x = jax.numpy.ones(4, "float4_e2m1fn")
+    tensor = isthmus.from_dlpack(x)
+    assert not tensor.padded and tensor.nbytes == 2
+    with pytest.raises(BufferError) as e:
+        isthmus.to(tensor, "numpy")
+    assert e.value.code == 309
