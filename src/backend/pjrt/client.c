@@ -123,9 +123,9 @@ static ist_code list_devices(ist__pjrt_client *client, ist_error *err) {
     ist_device_facts *facts = &client->facts[i];
     device->device = get.addressable_devices[i];
     if (device->device == NULL)
-      return ist_error_set(err, IST_ERR_NO_DEVICE,
-                           "%s: the backend cannot be opened: device %zu is "
-                           "NULL; needs a working plugin",
+      return ist_error_set(err, IST_ERR_PLUGIN,
+                           "%s: the backend cannot be opened: the plugin gave "
+                           "no device %zu; needs a working plugin",
                            pjrt->name, i);
     facts->name = device->name;
     facts->kind = device->kind;
