@@ -29,13 +29,18 @@ BENCHES = {
              31, 10000, "plugin"),
     "export": ("export a plugin's output, C; peer: the bare calls",
                31, 10000, "plugin"),
+    "exchange": ("Python exchanges; peer: the consumer's own from_dlpack",
+                 31, 1000, "python"),
 }
 
 
 def run_bench(name, rounds, iterations):
     """The cases of one bench, and the versions of what it met."""
     kind = BENCHES[name][3]
-    if kind == "plugin":
+    if kind == "python":
+        from bench_exchange import run_exchange
+        rows, versions = run_exchange(rounds, iterations)
+    elif kind == "plugin":
         rows, versions = {}, {}
         plugins = find_plugins()
         if not plugins:

@@ -36,7 +36,7 @@ def check_result(path, name):
     return result
 
 
-@pytest.mark.parametrize("name", ["host", "view", "export"])
+@pytest.mark.parametrize("name", ["host", "view", "export", "exchange"])
 def test_each_bench__runs_and_records_all_fields(name, build, tmp_path):
     done = bench(name, "--rounds", 3, "--iterations", 5, "--out", tmp_path,
                  env={**os.environ, "ISTHMUS_BUILD": str(build)})
