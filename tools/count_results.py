@@ -28,6 +28,7 @@ def read_suite(folder):
                 failed.append(name)
             elif case.find("skipped") is not None:
                 reason = case.find("skipped").get("message") or "no reason"
+                reason = reason if len(reason) < 200 else reason[:197] + "..."
                 skipped.append((name, reason))
             else:
                 passed += 1

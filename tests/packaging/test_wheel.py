@@ -52,7 +52,10 @@ def unpacked(sdist, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def wheel(unpacked, tmp_path_factory):
-    """Built from the sdist, so that both are proved at once."""
+    """Built from the sdist, so that both are proved at once; or the one that
+    tools/make_wheel.sh made, where `./dev all` names it."""
+    if "ISTHMUS_WHEEL" in os.environ:
+        return Path(os.environ["ISTHMUS_WHEEL"])
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-c", BACKEND.format("wheel", str(folder)),
         cwd=unpacked)
