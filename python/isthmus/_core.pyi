@@ -142,6 +142,15 @@ class Program:
     def __call__(
         self, *xs: Any, receipt: Literal[True]
     ) -> tuple[list[Tensor], list[Receipt]]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Program: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
 
 @final
 class Consumer:

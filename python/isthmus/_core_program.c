@@ -13,12 +13,54 @@ static program *program_of(PyObject *self) {
   return (program *)self;
 }
 
+// The last count may close a runtime: other threads run meanwhile.
+static void release(ist_program *inside) {
+  if (inside == NULL) return;
+  Py_BEGIN_ALLOW_THREADS ist_program_release(inside);
+  Py_END_ALLOW_THREADS
+}
+
+static void drop(program *self) {
+  ist_program *inside = self->program;
+  self->program = NULL;
+  release(inside);
+}
+
 static void program_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
-  ist_program *inside = program_of(self)->program;
-  Py_BEGIN_ALLOW_THREADS ist_program_release(inside);
-  Py_END_ALLOW_THREADS PyObject_Free(self);
+  drop(program_of(self));
+  PyObject_Free(self);
   Py_DECREF(type);
+}
+
+// The program inside, retained: another thread may close the object.
+static ist_program *get(PyObject *self) {
+  ist_program *inside = program_of(self)->program;
+  if (inside == NULL)
+    ist__py_raisef(program_of(self)->state, IST_ERR_CLOSED,
+                   "a program could not be used: it is closed; needs an open "
+                   "one");
+  ist_program_retain(inside);
+  return inside;
+}
+
+static PyObject *program_close(PyObject *self, PyObject *unused) {
+  (void)unused;
+  drop(program_of(self));
+  Py_RETURN_NONE;
+}
+
+static PyObject *program_enter(PyObject *self, PyObject *unused) {
+  (void)unused;
+  ist_program *inside = get(self);
+  release(inside);
+  return inside == NULL ? NULL : Py_NewRef(self);
+}
+
+static PyObject *program_exit(PyObject *self, PyObject *args) {
+  (void)args;
+  drop(program_of(self));
+  Py_RETURN_NONE;
 }
 
 // The bytes of a program: text, or an object with a buffer. A new reference.
@@ -143,19 +185,8 @@ static int execute(ist__py_state *state, ist_program *inside, run *one) {
   return -1;
 }
 
-// Program(*xs, receipt=False) -> [Tensor, ...], or with receipt=True also the
-// receipts of the inputs.
-static PyObject *program_call(PyObject *self, PyObject *args,
-                              PyObject *kwargs) {
-  static char *names[] = {"receipt", NULL};
-  ist__py_state *state = program_of(self)->state;
-  ist_program *inside = program_of(self)->program;
-  int receipt = 0;
-  PyObject *none = PyTuple_New(0);
-  bool parsed = none != NULL && PyArg_ParseTupleAndKeywords(none, kwargs, "|$p",
-                                                            names, &receipt);
-  Py_XDECREF(none);
-  if (!parsed) return NULL;
+static PyObject *run_program(ist__py_state *state, ist_program *inside,
+                             PyObject *args, bool receipt) {
   PyObject *package = PyImport_ImportModule("isthmus._core");
   PyObject *take =
       package == NULL ? NULL : PyObject_GetAttrString(package, "from_dlpack");
@@ -178,6 +209,23 @@ static PyObject *program_call(PyObject *self, PyObject *args,
   return Py_BuildValue("NN", outputs, receipts);
 }
 
+// Program(*xs, receipt=False) -> [Tensor, ...], or with receipt=True also the
+// receipts of the inputs.
+static PyObject *program_call(PyObject *self, PyObject *args,
+                              PyObject *kwargs) {
+  static char *names[] = {"receipt", NULL};
+  ist__py_state *state = program_of(self)->state;
+  int receipt = 0;
+  if (!PyArg_ParseTupleAndKeywords(state->empty, kwargs, "|$p", names,
+                                   &receipt))
+    return NULL;
+  ist_program *inside = get(self);
+  if (inside == NULL) return NULL;
+  PyObject *result = run_program(state, inside, args, receipt != 0);
+  release(inside);
+  return result;
+}
+
 // An argument as (dtype, shape).
 static PyObject *spec_pair(ist__py_state *state, const ist_spec *spec) {
   PyObject *shape = PyTuple_New(spec->ndim);
@@ -198,7 +246,8 @@ static PyObject *spec_pair(ist__py_state *state, const ist_spec *spec) {
 }
 
 static PyObject *specs(PyObject *self, bool inputs) {
-  ist_program *inside = program_of(self)->program;
+  ist_program *inside = get(self);
+  if (inside == NULL) return NULL;
   size_t count = inputs ? ist_program_input_count(inside)
                         : ist_program_output_count(inside);
   PyObject *list = PyList_New(0);
@@ -213,6 +262,7 @@ static PyObject *specs(PyObject *self, bool inputs) {
     if (pair == NULL || PyList_Append(list, pair) < 0) Py_CLEAR(list);
     Py_XDECREF(pair);
   }
+  release(inside);
   return list;
 }
 
@@ -228,6 +278,7 @@ static PyObject *get_outputs(PyObject *self, void *unused) {
 
 static PyObject *program_repr(PyObject *self) {
   ist_program *inside = program_of(self)->program;
+  if (inside == NULL) return PyUnicode_FromString("Program(closed)");
   return PyUnicode_FromFormat("Program(inputs=%zu, outputs=%zu)",
                               ist_program_input_count(inside),
                               ist_program_output_count(inside));
@@ -240,11 +291,19 @@ static PyGetSetDef program_getset[] = {
      NULL},
     {0}};
 
+static PyMethodDef program_methods[] = {
+    {"close", program_close, METH_NOARGS,
+     "close($self, /)\n--\n\nLets go of it; its outputs stay."},
+    {"__enter__", program_enter, METH_NOARGS, NULL},
+    {"__exit__", program_exit, METH_VARARGS, NULL},
+    {0}};
+
 static PyType_Slot program_slots[] = {
     {Py_tp_dealloc, IST__PY_SLOT(program_dealloc)},
     {Py_tp_repr, IST__PY_SLOT(program_repr)},
     {Py_tp_call, IST__PY_SLOT(program_call)},
     {Py_tp_getset, program_getset},
+    {Py_tp_methods, program_methods},
     {Py_tp_doc, "A compiled program on one device."},
     {0, NULL}};
 

@@ -125,6 +125,12 @@ def adapter_of(cls: type) -> Adapter:
     return (it.grant, it.plain, prepare, exchange)
 
 
+def _label(cls: type) -> str:
+    """A producer's package, or a type of Python itself."""
+    root = cls.__module__.partition(".")[0]
+    return (cls.__name__ if root == "builtins" else root)[:60]
+
+
 def is_capsule(x: Any) -> bool:
     return type(x).__name__ == "PyCapsule" and type(x).__module__ == "builtins"
 
@@ -141,7 +147,7 @@ def take(
         return Source(_core.peek(x) if dry else _core.import_host(x, 0),
                       "capsule")
     it = known(type(x))
-    label = it.name or type(x).__name__[:60]
+    label = it.name or _label(type(x))
     if it.module is None:
         return Source(_core.import_host(x, it.grant), label)
     if it.plain is None or it.plain(x):
