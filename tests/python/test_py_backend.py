@@ -277,6 +277,19 @@ def test_program__outlives_its_backend_object(pjrt):
         2 * matrix()).tolist()
 
 
+def test_program__is_a_context_that_closes(pjrt):
+    with pjrt.compile(ADD) as program:
+        outputs = program(matrix(), matrix())
+    program.close()
+    assert "closed" in repr(program)
+    for use in (lambda: program(matrix(), matrix()), lambda: program.inputs,
+                lambda: program.outputs, lambda: program.__enter__()):
+        with pytest.raises(isthmus.Error) as e:
+            use()
+        assert e.value.code == 106
+    assert isthmus.to(outputs[0], "numpy").sum() == 30
+
+
 def test_program__wants_plain_tensors(pjrt):
     torch = pytest.importorskip("torch")
     program = pjrt.compile(ADD)

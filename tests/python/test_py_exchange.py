@@ -235,6 +235,19 @@ def test_tree__refuses_leaves_that_are_no_tensors():
         isthmus.to_tree([np.ones(1)], "numpy", out=np.ones(1))
 
 
+def test_exchange__takes_producers_of_any_package():
+    tvm_ffi = pytest.importorskip("tvm_ffi")
+    x = aligned(np.arange(8), "float32")
+    foreign = tvm_ffi.from_dlpack(x)
+    for target in FRAMEWORKS:
+        result, receipt = isthmus.to(foreign, target, receipt=True)
+        assert receipt.source == "tvm_ffi" and receipt.route == "alias"
+        assert address(result) == address(x)
+    back = tvm_ffi.from_dlpack(isthmus.from_dlpack(x))
+    assert isthmus.from_dlpack(back).address == address(x)
+    assert isthmus.plan(b"abc", "numpy").source == "bytes"
+
+
 @pytest.mark.parametrize("like", ["numpy", "torch"])
 @pytest.mark.parametrize("align", [64, 128, 4096])
 def test_empty__is_memory_that_jax_can_alias(like, align):
