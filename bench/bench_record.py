@@ -80,7 +80,7 @@ def describe_run(rounds, iterations, versions):
     return {
         "commit": commit + ("+changes" if changed not in ("", "unknown")
                             else ""),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join(["bench/run.py", *sys.argv[1:]]),
         "cpu": cpu_model(),
         "kernel": f"{platform.system()} {platform.release()}",
         "versions": {"isthmus": version_of_isthmus(),

@@ -21,16 +21,17 @@ from bench_record import describe_run, find_plugins, reduce_rounds
 
 HERE = Path(__file__).resolve().parent
 
-# name: (what it is, rounds, iterations, how it runs)
+# name: (what it is, rounds, iterations, how it runs). Rounds are many and
+# short, so that on a busy machine some of them are not disturbed.
 BENCHES = {
     "host": ("import and export on the host, C; peer: malloc + free",
-             31, 100000, "native"),
+             1001, 500, "native"),
     "view": ("import a view into a plugin, C; peer: its bare CreateView",
-             31, 10000, "plugin"),
+             501, 100, "plugin"),
     "export": ("export a plugin's output, C; peer: the bare calls",
-               31, 10000, "plugin"),
+               1001, 500, "plugin"),
     "exchange": ("Python exchanges; peer: the consumer's own from_dlpack",
-                 31, 1000, "python"),
+                 201, 50, "python"),
 }
 
 
