@@ -57,7 +57,8 @@ typedef struct ist__py_receipt {
 typedef struct ist__py_backend {
   PyObject_HEAD ist_backend *backend;  // NULL once it was closed
   ist__py_state *state;
-  size_t place;  // number of the device that the place named
+  size_t place;     // number of the device that the place named
+  char memory[64];  // the kind of memory that it named; "": the default
 } ist__py_backend;
 
 // A device; it holds its backend open.
@@ -224,9 +225,11 @@ PyObject *ist__py_device_type(PyObject *module);
 PyObject *ist__py_device_new(ist__py_state *state, const ist_device *device);
 // None, a Device, a Backend or a DLPack pair -> a device; NULL with an
 // exception set. *out_keep gets what keeps the device open (release it), or
-// NULL for the host.
+// NULL for the host; *out_memory the kind of memory that a backend's place
+// named, lent by value, or NULL.
 const ist_device *ist__py_device_find(ist__py_state *state, PyObject *value,
-                                      PyObject **out_keep);
+                                      PyObject **out_keep,
+                                      const char **out_memory);
 
 // ----------------------------------------------------- _core_backend.c --
 PyObject *ist__py_backend_type(PyObject *module);

@@ -13,6 +13,7 @@ PyObject *ist__py_backend_new(ist__py_state *state, ist_backend *backend) {
   self->backend = backend;
   self->state = state;
   self->place = 0;
+  self->memory[0] = '\0';
   return (PyObject *)self;
 }
 
@@ -142,14 +143,14 @@ static PyObject *backend_compile(PyObject *self, PyObject *args,
                                  PyObject *kwargs) {
   static char *names[] = {"stablehlo", "device", "name", NULL};
   PyObject *code, *target = Py_None, *keep = NULL;
-  const char *name = NULL;
+  const char *name = NULL, *memory = NULL;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Oz", names, &code, &target,
                                    &name))
     return NULL;
   ist__py_state *state = backend_of(self)->state;
-  const ist_device *device = target == Py_None
-                                 ? own_device(self)
-                                 : ist__py_device_find(state, target, &keep);
+  const ist_device *device =
+      target == Py_None ? own_device(self)
+                        : ist__py_device_find(state, target, &keep, &memory);
   PyObject *result = NULL;
   if (device != NULL) {
     // Another thread may close this object meanwhile.

@@ -170,8 +170,10 @@ static const ist_device *no_device(ist__py_state *state, PyObject *value) {
 }
 
 const ist_device *ist__py_device_find(ist__py_state *state, PyObject *value,
-                                      PyObject **out_keep) {
+                                      PyObject **out_keep,
+                                      const char **out_memory) {
   *out_keep = NULL;
+  *out_memory = NULL;
   if (value == Py_None) return state->host;
   if (Py_IS_TYPE(value, state->device_type)) {
     *out_keep = Py_NewRef(value);
@@ -188,6 +190,7 @@ const ist_device *ist__py_device_find(ist__py_state *state, PyObject *value,
     const ist_device *device =
         ist_backend_device(backend->backend, backend->place);
     if (device == NULL) return no_device(state, value);
+    if (backend->memory[0] != '\0') *out_memory = backend->memory;
     *out_keep = ist__py_device_new(state, device);
     return *out_keep == NULL ? NULL : device;
   }

@@ -187,7 +187,8 @@ PyObject *ist__py_move(PyObject *module, PyObject *args) {
                         &PyTuple_Type, &wish) ||
       parse_wish(state, wish, &options) < 0)
     return NULL;
-  const ist_device *device = ist__py_device_find(state, target, &keep);
+  const ist_device *device =
+      ist__py_device_find(state, target, &keep, &options.memory);
   if (device == NULL) return NULL;
   ist_tensor *tensor = ist__py_tensor_get(source);
   if (tensor == NULL) {
@@ -226,7 +227,7 @@ PyObject *ist__py_plan(PyObject *module, PyObject *args) {
   if (Py_IS_TYPE(target, state->consumer_type)) {
     options.consumer = &((ist__py_consumer *)target)->capability;
   } else {
-    device = ist__py_device_find(state, target, &keep);
+    device = ist__py_device_find(state, target, &keep, &options.memory);
     if (device == NULL) return NULL;
   }
   ist_tensor *tensor = ist__py_tensor_get(source);

@@ -148,7 +148,8 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
   PyObject *keep = NULL;
   ist_tensor *tensor = NULL;  // keeps the device that it is on
   if (wish.device != Py_None) {
-    how.device = ist__py_device_find(state, wish.device, &keep);
+    how.device =
+        ist__py_device_find(state, wish.device, &keep, &how.options.memory);
     if (how.device == NULL) return NULL;
   } else if (Py_IS_TYPE(wish.x, state->tensor_type)) {
     ist_tensor_info info = {.struct_size = sizeof info};

@@ -148,6 +148,18 @@ static int read_place(ist__py_state *state, const char *text, const char **kind,
   return 0;
 }
 
+// Does a device have a kind of memory? "" is the default one.
+static bool has_memory(const ist_device *device, const char *kind) {
+  ist_device_info info = {.struct_size = sizeof info};
+  ist_device_describe(device, &info, NULL);
+  for (size_t i = 0; i < info.memory_count; i++) {
+    ist_memory_info memory = {.struct_size = sizeof memory};
+    ist_device_memory(device, i, &memory, NULL);
+    if (memory.kind != NULL && strcmp(memory.kind, kind) == 0) return true;
+  }
+  return kind[0] == '\0';
+}
+
 static PyObject *open_backend(ist__py_state *state, const char *kind,
                               const ist_backend_options *options,
                               const ist_place *place) {
@@ -160,9 +172,19 @@ static PyObject *open_backend(ist__py_state *state, const char *kind,
   PyObject *result = NULL;
   ist_backend_info info = {.struct_size = sizeof info};
   ist_backend_describe(backend, &info, NULL);
-  if (place->device < info.device_count) {
+  if (place->device < info.device_count &&
+      !has_memory(ist_backend_device(backend, place->device), place->memory)) {
+    ist__py_raisef(state, IST_ERR_NO_MEMORY_KIND,
+                   "%s: memory \"%s\" of device %zu could not be found; needs "
+                   "a kind of memory that the device has",
+                   info.name, place->memory, place->device);
+  } else if (place->device < info.device_count) {
     result = ist__py_backend_new(state, backend);
-    if (result != NULL) ((ist__py_backend *)result)->place = place->device;
+    if (result != NULL) {
+      ((ist__py_backend *)result)->place = place->device;
+      memcpy(((ist__py_backend *)result)->memory, place->memory,
+             sizeof place->memory);
+    }
   } else {
     ist__py_raisef(state, IST_ERR_NO_DEVICE,
                    "%s: device %zu could not be found: it has %zu; needs one "
