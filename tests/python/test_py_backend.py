@@ -216,6 +216,23 @@ def test_pjrt__opens_the_device_of_a_place(pjrt):
         assert isthmus.to(matrix(), backend).device.index == 1
 
 
+def test_pjrt__opens_the_memory_of_a_place(pjrt):
+    path = next(os.environ[p] for p in PLUGINS if p in os.environ)
+    with isthmus.open(f"pjrt:{path}#1/pinned_host") as backend:
+        for copy in (None, True):
+            tensor, receipt = isthmus.to(
+                matrix(), backend, copy=copy, receipt=True)
+            assert receipt.target.endswith("#1/pinned_host")
+            assert isthmus.to(tensor, "numpy").tolist() == matrix().tolist()
+        plan = isthmus.plan(matrix(), backend)
+        assert plan.target == receipt.target
+        tensor = isthmus.from_dlpack(matrix(), device=backend)
+        assert isthmus.plan(tensor, "numpy").source == receipt.target
+    with pytest.raises(isthmus.Error) as e:
+        isthmus.open(f"pjrt:{path}#0/nothing")
+    assert e.value.code == 308
+
+
 def test_program__runs_on_tensors_of_any_framework(pjrt):
     torch = pytest.importorskip("torch")
     jax = pytest.importorskip("jax")
