@@ -25,7 +25,8 @@ if(ISTHMUS_CORE)
     "${PROJECT_SOURCE_DIR}/python/isthmus")
   target_link_libraries(isthmus_core PRIVATE isthmus_static isthmus_flags)
   if(NOT APPLE)
-    target_link_options(isthmus_core PRIVATE -Wl,--exclude-libs,ALL)
+    target_link_options(isthmus_core PRIVATE
+      "-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/isthmus_core.map")
   endif()
 endif()
 
