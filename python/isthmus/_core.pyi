@@ -6,6 +6,7 @@ from typing import Any, Literal, Mapping, Sequence, final, overload
 from ._types import DeviceType, DType
 
 __version__: str
+CapsuleType: type
 
 _Option = str | bool | int | float | Sequence[int]
 _Wish = tuple[bool | None, str, str]

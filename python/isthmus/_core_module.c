@@ -161,6 +161,9 @@ static int module_exec(PyObject *module) {
       add_names(state) < 0 || add_types(module, state) < 0 ||
       register_end(module) < 0)
     return -1;
+  if (PyModule_AddObjectRef(module, "CapsuleType",
+                            (PyObject *)&PyCapsule_Type) < 0)
+    return -1;
   return PyModule_AddStringConstant(module, "__version__", ist_version());
 }
 

@@ -106,9 +106,10 @@ def _narrow(
 ) -> _sources.Source:
     """Refuses what the target would narrow, or narrows it when asked to."""
     adapter = target.adapter
-    dtype = str(source.tensor.dtype)
-    if adapter is None or not hasattr(adapter, "narrows") or (
-            not adapter.narrows(dtype)):
+    if adapter is None or not adapter.NARROW:
+        return source
+    dtype = source.tensor.dtype.name
+    if dtype not in adapter.NARROW or not adapter.narrows(dtype):
         return source
     small = adapter.NARROW[dtype]
     if not wish.narrow:
@@ -177,12 +178,13 @@ def _give(
     if target.adapter is None:
         result, receipt = _core.move(source.tensor, target.device, how)
     else:
-        dtype = str(source.tensor.dtype)
+        dtype = source.tensor.dtype.name
         into, bits = target.adapter.consumer(source.tensor)
         capsule, receipt = _core.export(source.tensor, into, how, bits)
         result = _accept(target, capsule, dtype)
-    _core.receipt_amend(receipt, source.label, target.label, source.reason,
-                        source.tensor.nbytes)
+    nbytes = source.tensor.nbytes if source.reason else 0
+    _core.receipt_amend(
+        receipt, source.label, target.label, source.reason, nbytes)
     return result, receipt
 
 

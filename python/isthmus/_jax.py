@@ -14,7 +14,6 @@ from ._capsule import Once
 from ._sources import IMMUTABLE, Prepared
 
 GRANT = IMMUTABLE
-LABEL = "jax"
 
 # With 64-bit types off, jax turns these into those without a word.
 NARROW = {
@@ -98,8 +97,7 @@ def prepare(
 
 def narrows(dtype: str) -> bool:
     """jax would turn this type into a smaller one here and now."""
-    return dtype in NARROW and str(
-        jax.dtypes.canonicalize_dtype(dtype)) != dtype
+    return str(jax.dtypes.canonicalize_dtype(dtype)) != dtype
 
 
 def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:

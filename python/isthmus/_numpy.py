@@ -12,7 +12,8 @@ from ._capsule import Once, unread
 from ._sources import BYTE_ORDER, FROM_SOURCE, ITEM_UNALIGNED, Prepared
 
 GRANT = FROM_SOURCE
-LABEL = "numpy"
+# Types that the framework would turn into smaller ones: none.
+NARROW: dict[str, str] = {}
 
 _NATIVE = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
@@ -132,8 +133,8 @@ def _prepare_ml(
 
 def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:
     """The capability record, and the dtype that a capsule says instead."""
-    dtype = str(tensor.dtype)
-    if tensor.padded and dtype in _PADDED:
+    dtype = tensor.dtype.name
+    if dtype in _PADDED and tensor.padded:
         _ml_type(dtype)
         return _PADDED_CONSUMER, "uint8"
     if dtype in _ML:

@@ -132,7 +132,7 @@ def _label(cls: type) -> str:
 
 
 def is_capsule(x: Any) -> bool:
-    return type(x).__name__ == "PyCapsule" and type(x).__module__ == "builtins"
+    return type(x) is _core.CapsuleType
 
 
 def take(

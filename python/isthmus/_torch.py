@@ -13,7 +13,8 @@ from ._capsule import unread
 from ._sources import RESOLVED, WRITABLE, Prepared
 
 GRANT = WRITABLE
-LABEL = "torch"
+# Types that the framework would turn into smaller ones: none.
+NARROW: dict[str, str] = {}
 
 _NAMES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
