@@ -4,8 +4,6 @@
 
 #include "dlpack/dlpack_write.h"
 
-#include <string.h>
-
 #include "tensor/dtype.h"
 
 // What the deleter needs; found through manager_ctx.
@@ -53,9 +51,11 @@ static owner make_owner(const ist__export *what, void *block) {
 
 // A rank of 0 has arrays too: some readers insist on pointers.
 static DLTensor make_tensor(const ist__view *view, int64_t *numbers) {
-  size_t size = (size_t)view->ndim * sizeof(int64_t);
-  memcpy(numbers, view->shape, size);
-  memcpy(numbers + view->ndim, view->strides, size);
+  // Loops: most tensors have too few dimensions for two calls of memcpy.
+  for (int32_t i = 0; i < view->ndim; i++) {
+    numbers[i] = view->shape[i];
+    numbers[view->ndim + i] = view->strides[i];
+  }
   DLTensor tensor = {.data = view->data,
                      .device = view->device,
                      .ndim = view->ndim,

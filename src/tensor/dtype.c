@@ -20,35 +20,22 @@ enum {
 // Each row has a bit in ist_capability.dtypes.
 _Static_assert(row_count <= 64, "dtype.def has more than 64 rows");
 
-// The place in a row of index_of of a width; IST_NO_WIDTH for all others.
-#define IST_NO_WIDTH 9
-#define IST_WIDTH(bits) \
-  ((bits) == 1     ? 0  \
-   : (bits) == 2   ? 1  \
-   : (bits) == 4   ? 2  \
-   : (bits) == 6   ? 3  \
-   : (bits) == 8   ? 4  \
-   : (bits) == 16  ? 5  \
-   : (bits) == 32  ? 6  \
-   : (bits) == 64  ? 7  \
-   : (bits) == 128 ? 8  \
-                   : IST_NO_WIDTH)
-
-// The row number of a code and a width plus one, 0 for none: a lookup, since
-// every import makes one.
+// The row number of a code and a width plus one, 0 for none: one lookup, since
+// every import makes one. A row of this table is 129 bytes.
 enum {
-  code_count = kDLFloat4_e2m1fn + 1
+  code_count = kDLFloat4_e2m1fn + 1,
+  width_count = 128 + 1
 };
-static const uint8_t index_of[code_count][IST_NO_WIDTH + 1] = {
+static const uint8_t index_of[code_count][width_count] = {
 #define IST_DTYPE(number, name, code, bits, npy, safetensors, pjrt) \
-  [code][IST_WIDTH(bits)] = (number) + 1,
+  [code][bits] = (number) + 1,
 #include "tensor/dtype.def"
 #undef IST_DTYPE
 };
 
 const ist__dtype *ist__dtype_find(DLDataType dtype) {
-  if (dtype.code >= code_count) return NULL;
-  uint8_t place = index_of[dtype.code][IST_WIDTH(dtype.bits)];
+  if (dtype.code >= code_count || dtype.bits >= width_count) return NULL;
+  uint8_t place = index_of[dtype.code][dtype.bits];
   return place == 0 ? NULL : &rows[place - 1];
 }
 

@@ -51,7 +51,8 @@ static uint64_t bytes_of(uint64_t count, const ist__view *view) {
 
 // ndim, dtype and lanes.
 static ist_code check_kind(DLDataType dtype, int32_t ndim, bool padded,
-                           ist__view *out, ist_error *err) {
+                           ist__view *out, const ist__dtype **out_row,
+                           ist_error *err) {
   if (ndim < 0 || ndim > IST_MAX_NDIM) {
     return ist_error_set(err, IST_ERR_NDIM,
                          COULD_NOT "ndim is %" PRId32 "; needs 0 to %d", ndim,
@@ -77,6 +78,7 @@ static ist_code check_kind(DLDataType dtype, int32_t ndim, bool padded,
   out->dtype = dtype;
   out->dtype_number = row->number;
   out->padded = padded && row->bits < 8;
+  *out_row = row;
   return IST_OK;
 }
 
@@ -154,7 +156,8 @@ static ist_code out_of_space(const ist__view *view, uint64_t start,
 }
 
 // data and byte_offset of a tensor with elements.
-static ist_code check_address(ist__view *out, bool address, ist_error *err) {
+static ist_code check_address(ist__view *out, const ist__dtype *row,
+                              bool address, ist_error *err) {
   bool is_handle = ist__device_code_is_handle((int32_t)out->device.device_type);
   if (out->data == NULL && address) {
     return ist_error_set(err, IST_ERR_NULL_DATA,
@@ -171,12 +174,13 @@ static ist_code check_address(ist__view *out, bool address, ist_error *err) {
       (out->lowest > first && out->data != NULL)) {
     return out_of_space(out, start, err);
   }
-  uint64_t needed = ist__dtype_alignment(ist__dtype_at(out->dtype_number));
-  if (first % needed != 0) {
+  // A power of two: no division, which would be the dearest step of an import.
+  uint64_t needed = ist__dtype_alignment(row);
+  if ((first & (needed - 1)) != 0) {
     return ist_error_set(err, IST_ERR_MISALIGNED,
                          COULD_NOT "element 0 of %s is at 0x%" PRIx64
                                    "; needs a multiple of %" PRIu64 " bytes",
-                         ist__dtype_at(out->dtype_number)->name, first, needed);
+                         row->name, first, needed);
   }
   return IST_OK;
 }
@@ -195,7 +199,9 @@ static ist_code check_device(DLDevice device, ist__view *out, ist_error *err) {
 
 static ist_code check(const DLTensor *tensor, bool padded, bool address,
                       ist__view *out, ist_error *err) {
-  ist_code code = check_kind(tensor->dtype, tensor->ndim, padded, out, err);
+  const ist__dtype *row = NULL;
+  ist_code code =
+      check_kind(tensor->dtype, tensor->ndim, padded, out, &row, err);
   if (code != IST_OK) return code;
   code = check_device(tensor->device, out, err);
   if (code != IST_OK) return code;
@@ -212,7 +218,7 @@ static ist_code check(const DLTensor *tensor, bool padded, bool address,
   if (code != IST_OK) return code;
   out->data = tensor->data;
   out->byte_offset = tensor->byte_offset;
-  return out->count == 0 ? IST_OK : check_address(out, address, err);
+  return out->count == 0 ? IST_OK : check_address(out, row, address, err);
 }
 
 ist_code ist__view_check(const DLTensor *tensor, bool padded, bool address,
