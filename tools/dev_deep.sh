@@ -57,6 +57,7 @@ dev_valgrind() {
   rm -rf build/results/valgrind
   (
     dev_test_env
+    export ISTHMUS_UNDER_VALGRIND=1
     .venv/bin/python tools/run_c_tests.py --build build \
       --out build/results/valgrind --suite valgrind \
       --prefix "valgrind -q --error-exitcode=99 --leak-check=full
