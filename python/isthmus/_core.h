@@ -89,6 +89,9 @@ PyObject *ist__py_raisef(ist__py_state *state, ist_code code,
 // Makes a failure that was fetched the cause of the one that is set.
 // Takes all three.
 void ist__py_set_cause(PyObject *type, PyObject *value, PyObject *trace);
+// Text of anybody's, cut anywhere, as a str: what is no UTF-8 is replaced.
+// NULL gives None.
+PyObject *ist__py_text(const char *text);
 // The name of an object's type with its module, cut to size, for messages.
 void ist__py_type_name(PyObject *object, char *buffer, size_t size);
 

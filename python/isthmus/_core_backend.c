@@ -60,19 +60,19 @@ static int describe(PyObject *self, ist_backend_info *out) {
 static PyObject *get_name(PyObject *self, void *unused) {
   (void)unused;
   ist_backend_info info;
-  return describe(self, &info) < 0 ? NULL : PyUnicode_FromString(info.name);
+  return describe(self, &info) < 0 ? NULL : ist__py_text(info.name);
 }
 
 static PyObject *get_platform(PyObject *self, void *unused) {
   (void)unused;
   ist_backend_info info;
-  return describe(self, &info) < 0 ? NULL : PyUnicode_FromString(info.platform);
+  return describe(self, &info) < 0 ? NULL : ist__py_text(info.platform);
 }
 
 static PyObject *get_version(PyObject *self, void *unused) {
   (void)unused;
   ist_backend_info info;
-  return describe(self, &info) < 0 ? NULL : PyUnicode_FromString(info.version);
+  return describe(self, &info) < 0 ? NULL : ist__py_text(info.version);
 }
 
 static PyObject *get_runs_programs(PyObject *self, void *unused) {

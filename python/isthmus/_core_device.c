@@ -56,12 +56,12 @@ static PyObject *get_index(PyObject *self, void *unused) {
 
 static PyObject *get_name(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(info_of(self).name);
+  return ist__py_text(info_of(self).name);
 }
 
 static PyObject *get_kind(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(info_of(self).kind);
+  return ist__py_text(info_of(self).kind);
 }
 
 static PyObject *get_backend(PyObject *self, void *unused) {
@@ -81,7 +81,7 @@ static PyObject *get_memories(PyObject *self, void *unused) {
     ist_device_memory(((ist__py_device *)self)->device, i, &memory, NULL);
     bool views = (memory.capability.can & IST_CAN_ADOPT) != 0;
     PyObject *pair = Py_BuildValue(
-        "sK", memory.kind == NULL ? "" : memory.kind,
+        "NK", ist__py_text(memory.kind == NULL ? "" : memory.kind),
         views ? (unsigned long long)memory.capability.alignment : 0ULL);
     if (pair == NULL || PyList_Append(list, pair) < 0) Py_CLEAR(list);
     Py_XDECREF(pair);

@@ -29,15 +29,23 @@ void ist__py_set_cause(PyObject *type, PyObject *cause, PyObject *trace) {
   PyErr_Restore(new_type, value, new_trace);
 }
 
+PyObject *ist__py_text(const char *text) {
+  if (text == NULL) return Py_NewRef(Py_None);
+  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
 // Calls _errors.make; no exception is set.
 static PyObject *make_exception(const ist_error *err, const char *note) {
   PyObject *exception = NULL;
   PyObject *module = PyImport_ImportModule("isthmus._errors");
-  if (module != NULL) {
-    exception = PyObject_CallMethod(module, "make", "isiz", (int)err->code,
-                                    err->message, (int)err->native, note);
-    Py_DECREF(module);
-  }
+  PyObject *message = ist__py_text(err->message);
+  PyObject *told = ist__py_text(note);
+  if (module != NULL && message != NULL && told != NULL)
+    exception = PyObject_CallMethod(module, "make", "iOiO", (int)err->code,
+                                    message, (int)err->native, told);
+  Py_XDECREF(module);
+  Py_XDECREF(message);
+  Py_XDECREF(told);
   return exception;
 }
 
@@ -71,6 +79,9 @@ PyObject *ist__py_raisef(ist__py_state *state, ist_code code,
   va_start(list, format);
   vsnprintf(err.message, sizeof err.message, format, list);
   va_end(list);
+  // A name of anybody's may hold line breaks; a message is one line.
+  for (char *c = err.message; *c != '\0'; c++)
+    if ((unsigned char)*c < ' ') *c = ' ';
   return ist__py_raise(state, &err);
 }
 

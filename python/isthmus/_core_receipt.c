@@ -54,7 +54,7 @@ static PyObject *get_route(PyObject *self, void *unused) {
 static PyObject *reason_text(const ist_reason *reason) {
   char text[512];
   ist_reason_text(reason, text, sizeof text);
-  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+  return ist__py_text(text);
 }
 
 static PyObject *get_reasons(PyObject *self, void *unused) {
@@ -95,12 +95,12 @@ static PyObject *get_read_only(PyObject *self, void *unused) {
 
 static PyObject *get_source(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(receipt_of(self)->source);
+  return ist__py_text(receipt_of(self)->source);
 }
 
 static PyObject *get_target(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(receipt_of(self)->target);
+  return ist__py_text(receipt_of(self)->target);
 }
 
 static PyObject *receipt_json(PyObject *self, PyObject *unused) {
@@ -109,7 +109,7 @@ static PyObject *receipt_json(PyObject *self, PyObject *unused) {
   char *text = ist__py_alloc(length + 1);
   if (text == NULL) return PyErr_NoMemory();
   ist_receipt_json(receipt_of(self), text, length + 1);
-  PyObject *result = PyUnicode_FromStringAndSize(text, (Py_ssize_t)length);
+  PyObject *result = ist__py_text(text);
   ist__py_free(text);
   return result;
 }

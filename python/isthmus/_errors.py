@@ -113,7 +113,7 @@ def make(
 ) -> Error:
     """An exception of a code; ``note`` is a plugin's own long message."""
     kind = _Refusal if refusal or code in _REFUSALS else Error
-    error = kind(message, code, native, hint)
+    error = kind(" ".join(message.splitlines()), code, native, hint)
     if note:
         error.add_note(note)
     return error

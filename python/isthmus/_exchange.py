@@ -95,7 +95,8 @@ def _plan(source: _sources.Source, target: _Target, wish: _Wish) -> Any:
 
 
 def _refusal(error: _errors.Error, label: str | None, target: Any) -> Any:
-    name = target.label if isinstance(target, _Target) else str(target)[:80]
+    name = target.label if isinstance(target, _Target) else (
+        _sources.plain_text(str(target)))
     return _core.refusal(
         error.code, _REASONS.get(error.code, _SOURCE_REFUSED), label or "",
         name or "")
@@ -198,7 +199,7 @@ def _accept(target: _Target, capsule: Any, dtype: str) -> Any:
         raise _errors.make(
             _errors.CONSUMER,
             f"{target.label} did not take the tensor: "
-            f"{type(error).__name__}: {str(error).splitlines()[0][:200]}; "
+            f"{type(error).__name__}: {str(error)[:200]}; "
             "needs a tensor that its own import takes") from error
 
 

@@ -127,8 +127,15 @@ def adapter_of(cls: type) -> Adapter:
 
 def _label(cls: type) -> str:
     """A producer's package, or a type of Python itself."""
-    root = cls.__module__.partition(".")[0]
-    return (cls.__name__ if root == "builtins" else root)[:60]
+    module = cls.__module__
+    root = module.partition(".")[0] if isinstance(module, str) else ""
+    return plain_text(cls.__name__ if root == "builtins" else root)
+
+
+def plain_text(text: str) -> str:
+    """At most sixty characters that can be printed, of anybody's text."""
+    text = text[:60].encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def is_capsule(x: Any) -> bool:
