@@ -31,6 +31,33 @@ def test_errors__survive_pickle_and_copy():
         assert str(other) == str(refused())
 
 
+@pytest.mark.parametrize("name", [
+    "a\nb\tc", "\u00e9" * 300, "x" * 2000, "", "\ud800", "%s%n"])
+def test_errors__stay_one_line_whatever_a_type_is_called(name):
+    hostile = type("Hostile", (), {})
+    hostile.__qualname__ = name
+    for attribute in (None, "__dlpack__", "__array_interface__"):
+        if attribute is not None:
+            setattr(hostile, attribute, 17)
+        with pytest.raises(isthmus.Error) as e:
+            isthmus.from_dlpack(hostile())
+        text = str(e.value)
+        assert text.isprintable() or "\ufffd" in text
+        assert len(text.splitlines()) == 1 and len(text) < 504
+
+
+def test_errors__stay_one_line_whatever_a_capsule_is_called():
+    from capsule_maker import Producer, _api
+    producer = Producer()
+    for name in (b"a\nb", b"\xff\xfe", b"x" * 2000, b""):
+        capsule = _api.PyCapsule_New(1, name, None)
+        with pytest.raises(isthmus.Error) as e:
+            isthmus.from_dlpack(capsule)
+        assert e.value.code == 116
+        assert len(str(e.value).splitlines()) == 1
+    assert producer.freed == 0
+
+
 def test_errors__of_no_exchange_are_no_buffer_errors():
     with pytest.raises(isthmus.Error) as e:
         isthmus.open("nothing")

@@ -132,6 +132,19 @@ def test_exchange__refuses_targets_that_are_none(target):
         assert e.value.code == 101
 
 
+def test_exchange__makes_a_consumers_refusal_the_cause(monkeypatch):
+    from isthmus import _torch
+    for own in (RuntimeError("its own\nwords"), ValueError()):
+        def refuse(*arguments, error=own):
+            raise error
+
+        monkeypatch.setattr(_torch, "accept", refuse)
+        with pytest.raises(isthmus.Error) as e:
+            isthmus.to(np.zeros(2), "torch")
+        assert e.value.code == 319 and isinstance(e.value, BufferError)
+        assert e.value.__cause__ is own and "\n" not in str(e.value)
+
+
 @pytest.mark.parametrize("wish", [
     dict(copy="yes"), dict(read_only="maybe"), dict(mutable_source="x")])
 def test_exchange__refuses_wishes_that_it_does_not_know(wish):
@@ -246,6 +259,20 @@ def test_exchange__takes_producers_of_any_package():
     back = tvm_ffi.from_dlpack(isthmus.from_dlpack(x))
     assert isthmus.from_dlpack(back).address == address(x)
     assert isthmus.plan(b"abc", "numpy").source == "bytes"
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\nb", "\u00e9" * 90, "", 7])
+def test_exchange__names_no_producer_by_more_than_plain_text(name):
+    import json
+    hostile = type("Hostile", (), {"__module__": name})
+    hostile.memory = np.ones(3)
+    hostile.__array_interface__ = hostile.memory.__array_interface__
+    x = hostile()
+    result, receipt = isthmus.to(x, "numpy", receipt=True)
+    assert result.tolist() == [1, 1, 1]
+    assert "\n" not in receipt.source and "\n" not in repr(receipt)
+    assert json.loads(receipt.json())["route"] == "alias"
+    assert isthmus.plan(x, "numpy").source == receipt.source
 
 
 @pytest.mark.parametrize("like", ["numpy", "torch"])
