@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Freezes the binary interface: abi/isthmus.symbols and abi/layout.c.
+"""Freezes the binary interface: abi/isthmus.symbols and abi/layout.c, and
+abi/isthmus.abi, which abidiff reads.
 
-  tools/abi.py --write   brings both up to date with headers and build
+  tools/abi.py --write   brings them up to date with headers and build
   tools/abi.py --check   fails when a public struct or enumerator is not pinned
 
 layout.c is compiled with the tests and fails to compile when an offset, a
@@ -12,6 +13,7 @@ never a thing to write again without a thought.
 import argparse
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ import house_tree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYOUT = ROOT / "abi/layout.c"
 SYMBOLS = ROOT / "abi/isthmus.symbols"
+DESCRIPTION = ROOT / "abi/isthmus.abi"
 HEAD = """\
 // SPDX-License-Identifier: Apache-2.0
 // layout.c: pins every offset, size and value of the public headers; compiled
@@ -101,6 +104,15 @@ def layout():
     return done.stdout
 
 
+def describe():
+    """abidw's words on the built library, without paths of this machine."""
+    done = subprocess.run(
+        ["abidw", "--no-corpus-path", "--no-comp-dir-path",
+         "build/libisthmus.so"],
+        cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.replace(f"{ROOT}/", "")
+
+
 def unpinned():
     flat = re.sub(r"\s+", "", LAYOUT.read_text())
     return [text for text in wanted()
@@ -119,6 +131,10 @@ def main():
         SYMBOLS.write_text("# SPDX-License-Identifier: Apache-2.0\n"
                            "# What libisthmus.so exports; see tools/abi.py.\n"
                            + "".join(f"{name}\n" for name in names))
+        if shutil.which("abidw"):
+            DESCRIPTION.write_text(describe())
+        else:
+            print("abi/isthmus.abi: left as it was: needs abigail-tools")
     missing = unpinned()
     for text in missing:
         print(f"abi/layout.c: {text} is not pinned; tools/abi.py --write")
