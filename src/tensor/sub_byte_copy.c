@@ -76,12 +76,47 @@ static void copy_elements(const ist__view *source, const ist__view *target) {
   } while (i >= 0);
 }
 
+// Row-major on both sides, packed on one, widths that divide a byte: a byte at
+// a time.
+static void unpack(const ist__view *packed, const ist__view *padded) {
+  const unsigned char *from = (const unsigned char *)ist__view_address(packed);
+  unsigned char *to = (unsigned char *)ist__view_address(padded);
+  unsigned bits = packed->dtype.bits;
+  unsigned mask = (1U << bits) - 1;
+  for (uint64_t n = 0; n < packed->count; n++) {
+    uint64_t bit = n * bits;
+    to[n] = (unsigned char)(from[bit / 8] >> bit % 8 & mask);
+  }
+}
+
+static void pack(const ist__view *padded, const ist__view *packed) {
+  const unsigned char *from = (const unsigned char *)ist__view_address(padded);
+  unsigned char *to = (unsigned char *)ist__view_address(packed);
+  unsigned bits = packed->dtype.bits;
+  unsigned mask = (1U << bits) - 1;
+  uint64_t in_byte = 8 / bits;
+  for (uint64_t first = 0; first < packed->count; first += in_byte) {
+    uint64_t left = packed->count - first;
+    uint64_t count = left < in_byte ? left : in_byte;
+    unsigned byte = 0;
+    for (uint64_t k = 0; k < count; k++) {
+      byte |= (from[first + k] & mask) << k * bits;
+    }
+    to[first / in_byte] = (unsigned char)byte;
+  }
+}
+
 void ist__sub_byte_copy(const ist__view *source, const ist__view *target) {
   bool dense = (target->layout & ~(uint32_t)IST_LAYOUT_PERMUTED) == 0;
-  if ((source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR &&
-      source->padded == target->padded) {
+  bool in_order = (source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR;
+  bool divides = 8 % target->dtype.bits == 0;
+  if (in_order && source->padded == target->padded) {
     memcpy(ist__view_address(target), ist__view_address(source),
            target->nbytes);
+  } else if (in_order && divides && target->padded) {
+    unpack(source, target);
+  } else if (in_order && divides) {
+    pack(source, target);
   } else {
     copy_elements(source, target);
   }
