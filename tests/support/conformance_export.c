@@ -68,6 +68,9 @@ static void check_export(crossing *c, bool tensor_first) {
       world_can(c->w, IST_CAN_LEND) && sayable && copy != IST_COPY_ALWAYS;
   exported e;
   ist_receipt receipt = {.struct_size = sizeof receipt};
+  ist_receipt planned = receipt;
+  ist_options options = {.struct_size = sizeof options, .copy = copy};
+  assert_ok(ist_tensor_plan(tensor, NULL, &options, &planned, &error), error);
   ist_code code = export_tensor(c, tensor, &e, &receipt, &error);
   if (copy == IST_COPY_NEVER && !share) {
     assert_that(c, code == IST_ERR_COPY_NEEDED);
@@ -78,6 +81,8 @@ static void check_export(crossing *c, bool tensor_first) {
   }
   if (code != IST_OK) fail_msg("%s: export: %s", c->text, error.message);
   check_exported(c, tensor, &e, &receipt, share);
+  // The plan is that of the kind with a version.
+  if (!legacy) assert_planned(c, &planned, &receipt);
   if (tensor_first) ist_tensor_release(tensor);
   exported_delete(&e);
   if (!tensor_first) ist_tensor_release(tensor);

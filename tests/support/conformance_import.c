@@ -154,3 +154,47 @@ void import__writes_show_in_an_alias_only(void **state) {
     ist_tensor_release(tensor);
   }
 }
+
+// Imports into one memory kind; NULL kind is the default's number.
+static ist_code import_to(crossing *c, const char *kind, ist_tensor **out,
+                          ist_error *error) {
+  ist_options options = {.struct_size = sizeof options, .memory = kind};
+  return ist_tensor_import(c->w->device, &c->from.versioned, &options, out,
+                           NULL, error);
+}
+
+void import__reaches_every_memory_of_the_device(void **state) {
+  world *w = *state;
+  ist_error error = {0};
+  ist_device_info device = {.struct_size = sizeof device};
+  assert_ok(ist_device_describe(w->device, &device, &error), error);
+  for (size_t m = 0; m < device.memory_count; m++) {
+    ist_memory_info memory = {.struct_size = sizeof memory};
+    assert_ok(ist_device_memory(w->device, m, &memory, &error), error);
+    const uint32_t both = IST_CAN_COPY_IN | IST_CAN_COPY_OUT;
+    if ((memory.capability.can & both) != both) continue;
+    crossing c = {.layout = SAMPLE_PERMUTED};
+    crossing_begin(&c, w, 10, 0);
+    ist_tensor *tensor;
+    assert_ok(import_to(&c, memory.kind, &tensor, &error), error);
+    ist_tensor_info info = {.struct_size = sizeof info};
+    assert_ok(ist_tensor_describe(tensor, &info, &error), error);
+    assert_that(&c, info.memory == m && info.device == w->device);
+    assert_values(&c, tensor);
+    ist_tensor_release(tensor);
+    assert_deleted(&c);
+    assert_idle(w);
+  }
+}
+
+void import__refuses_a_memory_that_is_not_there(void **state) {
+  world *w = *state;
+  crossing c = {.layout = SAMPLE_ROW_MAJOR};
+  crossing_begin(&c, w, 10, 0);
+  ist_tensor *tensor = (void *)w;
+  ist_error error = {0};
+  ist_code code = import_to(&c, "no_such_kind", &tensor, &error);
+  assert_refused(code, IST_ERR_NO_MEMORY_KIND, error, "no_such_kind");
+  assert_null(tensor);
+  assert_that(&c, c.from.deleted == 0);
+}

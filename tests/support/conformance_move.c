@@ -12,16 +12,20 @@ static void check_move(crossing *c, ist_tensor *tensor, const ist_device *to,
   ist_options options = {.struct_size = sizeof options, .copy = c->copy};
   ist_tensor *moved = (void *)c;
   ist_receipt receipt = {.struct_size = sizeof receipt};
+  ist_receipt planned = receipt;
   ist_error error = {0};
+  assert_ok(ist_tensor_plan(tensor, to, &options, &planned, &error), error);
   ist_code code =
       ist_tensor_move(tensor, to, &options, &moved, &receipt, &error);
   share = share && c->copy != IST_COPY_ALWAYS;
   if (c->copy == IST_COPY_NEVER && !share) {
     assert_that(c, code == IST_ERR_COPY_NEEDED && moved == NULL);
+    assert_that(c, planned.route == IST_ROUTE_REFUSE && planned.code == code);
     return;
   }
   if (code != IST_OK) fail_msg("%s: move: %s", c->text, error.message);
   assert_that(c, (receipt.route == IST_ROUTE_ALIAS) == share);
+  assert_planned(c, &planned, &receipt);
   assert_values(c, moved);
   if (!share && c->from.count != 0) {
     unsigned char *address = host_address(moved);

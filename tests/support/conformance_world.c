@@ -166,3 +166,18 @@ unsigned char *host_address(ist_tensor *tensor) {
 bool inside_source(const crossing *c, const unsigned char *address) {
   return address >= c->from.bytes && address < c->from.bytes + sample_room;
 }
+
+void assert_planned(const crossing *c, const ist_receipt *planned,
+                    const ist_receipt *done) {
+  assert_that(c, planned->route == done->route);
+  assert_that(c, planned->bytes_moved == done->bytes_moved);
+  assert_that(c, planned->hops == done->hops);
+  assert_that(c, planned->read_only == done->read_only);
+  assert_that(c, planned->reason_count == done->reason_count);
+  for (uint32_t i = 0; i < planned->reason_count; i++) {
+    assert_that(c, planned->reasons[i].id == done->reasons[i].id);
+    assert_that(c, planned->reasons[i].needed == done->reasons[i].needed);
+  }
+  assert_that(c, strcmp(planned->source, done->source) == 0);
+  assert_that(c, strcmp(planned->target, done->target) == 0);
+}

@@ -81,6 +81,9 @@ void exported_delete(exported *e);
 bool read_values(const crossing *c, ist_tensor *tensor, unsigned char *got);
 // The tensor's elements equal the source's, bit by bit.
 void assert_values(const crossing *c, ist_tensor *tensor);
+// Fails unless a plan, which does nothing, said what then was done.
+void assert_planned(const crossing *c, const ist_receipt *planned,
+                    const ist_receipt *done);
 // The address of a tensor's element 0 that this process can read, or NULL.
 unsigned char *host_address(ist_tensor *tensor);
 bool inside_source(const crossing *c, const unsigned char *address);
@@ -90,6 +93,8 @@ void import__every_dtype_layout_and_wish(void **state);
 void import__refuses_dtypes_that_the_memory_lacks(void **state);
 void import__refuses_what_it_cannot_read(void **state);
 void import__writes_show_in_an_alias_only(void **state);
+void import__reaches_every_memory_of_the_device(void **state);
+void import__refuses_a_memory_that_is_not_there(void **state);
 void export__every_dtype_layout_and_wish(void **state);
 void export__reaches_a_consumer_on_the_host(void **state);
 void move__every_dtype_layout_and_wish(void **state);
