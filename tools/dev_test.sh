@@ -52,7 +52,7 @@ dev_suite_arm64() {
 dev_suite_python() {
   dev_test_env
   mkdir -p build/results/python
-  .venv/bin/python -m pytest -q -n 2 -p no:cacheprovider tests \
+  .venv/bin/python -m pytest -q -n 2 -p no:cacheprovider \
     --junitxml=build/results/python/pytest.xml "$@"
 }
 
