@@ -225,8 +225,8 @@ def allocation(sources):
     calls = (r"\b(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|"
              r"strdup|strndup|asprintf|vasprintf|alloca)\s*\(")
     for source in sources:
-        if source.path.startswith("src/") and source.is_c and \
-                source.path != "src/base/alloc.c":
+        if source.path.startswith(("src/", "cli/", "python/")) and \
+                source.is_c and source.path != "src/base/alloc.c":
             for found in re.findall(calls, bare(source.text)):
                 yield f"{source.path}: calls {found}"
 

@@ -46,6 +46,7 @@ PLANTED = [
     ("allocation", "src/io/a.c", "p = malloc (4);\n",
      "// malloc(4)\np = ist__alloc(e, 4, 1);\n"),
     ("allocation", "src/io/a.c", "free(p);\n", "ist__free(e, p);\n"),
+    ("allocation", "cli/a.c", "p = strdup(s);\n", "p = keep(s);\n"),
     ("slots", "src/bridge/a.c", "b->ops->copy_in(b);\n",
      "ist__backend_copy_in(b);\n"),
     ("slots", "src/backend/pjrt/a.c", "api->PJRT_Client_Create(&a);\n",
