@@ -32,8 +32,7 @@ static bool is_row_major(int32_t ndim, const int64_t *shape,
   int64_t dense = 1;
   for (int32_t i = ndim - 1; i >= 0; i--) {
     if (shape[i] == 0) return true;
-    if (shape[i] == 1) continue;
-    row_major = row_major && strides[i] == dense;
+    row_major = row_major && (strides[i] == dense || shape[i] == 1);
     if (!ist__mul_i64(dense, shape[i], &dense)) return false;
   }
   return row_major;

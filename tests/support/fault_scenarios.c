@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "support/fault_stage.h"
 #include "support/testing.h"
 
@@ -22,6 +23,7 @@ static void claim_none(stage *s) {
   s->legacy = NULL;
   s->compiled = NULL;
   s->out_file = NULL;
+  s->out_buffer = NULL;
 }
 
 #define ACT(s, output, call)  \
@@ -191,6 +193,20 @@ static ist_code act_empty(stage *s, ist_error *err) {
   ACT(s, out, ist_tensor_empty(s->context, &spec, 0, &s->out, err));
 }
 
+// --- a slot that the bridge does not use on every backend ---
+
+static ist_code act_copy_in(stage *s, ist_error *err) {
+  ist_placement place = {.struct_size = sizeof place,
+                         .view = &s->from.versioned.dl_tensor};
+  s->receipt = (ist_receipt){0};
+  ACT(s, out_buffer,
+      ist__backend_copy_in(s->backend, &place, &s->out_buffer, err));
+}
+
+static void undo_copy_in(stage *s) {
+  ist__backend_release_buffer(s->backend, s->out_buffer);
+}
+
 // --- programs ---
 
 static ist_code compile(stage *s, ist_program **out, ist_error *err) {
@@ -326,6 +342,7 @@ const scenario fault_scenarios[] = {
      false, false},
     {"copy into", prepare_tensor, act_copy_into, undo_nothing, finish_tensor,
      false, false},
+    {"copy in", prepare_dense, act_copy_in, undo_copy_in, NULL, false, false},
     {"wrap", prepare_dense, act_wrap, undo_out, NULL, false, false},
     {"empty", prepare_dense, act_empty, undo_out, NULL, false, false},
     {"compile", prepare_dense, act_compile, undo_compile, NULL, true, false},

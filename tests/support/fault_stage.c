@@ -104,7 +104,7 @@ static void assert_outputs_null(const stage *s, const scenario *what,
   assert_turn(s, what, t, s->out_context == NULL && s->out_backend == NULL);
   assert_turn(s, what, t, s->out == NULL && s->exported == NULL);
   assert_turn(s, what, t, s->legacy == NULL && s->compiled == NULL);
-  assert_turn(s, what, t, s->out_file == NULL);
+  assert_turn(s, what, t, s->out_file == NULL && s->out_buffer == NULL);
   assert_turn(s, what, t, s->receipt.route == IST_ROUTE_REFUSE);
   assert_turn(s, what, t, s->receipt.bytes_moved == 0);
 }
@@ -119,6 +119,7 @@ static void soil_outputs(stage *s) {
   s->legacy = dirt;
   s->compiled = dirt;
   s->out_file = dirt;
+  s->out_buffer = dirt;
   s->receipt = (ist_receipt){.struct_size = sizeof s->receipt,
                              .route = IST_ROUTE_COPY,
                              .bytes_moved = 99};

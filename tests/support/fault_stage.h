@@ -54,6 +54,7 @@ typedef struct stage {
   DLManagedTensor *legacy;
   ist_program *compiled;
   ist_file *out_file;
+  void *out_buffer;
   ist_receipt receipt;
 } stage;
 
