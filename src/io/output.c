@@ -24,6 +24,10 @@
 // One write call moves less than 2 GiB on Linux (write(2)).
 #define LARGEST_WRITE ((uint64_t)1 << 30)
 
+// What umask(2) takes its part from, and what a replaced file hands down.
+#define ANYBODYS 0666
+#define PERMISSIONS 0777
+
 static ist_code failed(const char *path, int reason, bool opening,
                        ist_error *err) {
   bool full = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
@@ -62,16 +66,16 @@ static ist_code refused(const char *path, const char *what, ist_error *err) {
 }
 
 // A rename over a device or a pipe would put a file in its place.
-static ist_code check_target(const char *path, bool *out_exists,
+static ist_code check_target(const char *path, ist__output *output,
                              ist_error *err) {
   struct stat facts;
   size_t length = strlen(path);
-  *out_exists = false;
   if (length == 0 || path[length - 1] == '/') {
     return refused(path, length == 0 ? "no name" : "a folder", err);
   }
   if (stat(path, &facts) == 0) {
-    *out_exists = true;
+    output->replaces = true;
+    output->mode = facts.st_mode & PERMISSIONS;
     if (S_ISREG(facts.st_mode)) return IST_OK;
     return refused(
         path, S_ISDIR(facts.st_mode) ? "a folder" : "no regular file", err);
@@ -93,11 +97,10 @@ static char *copy_text(const ist__env *env, const char *text, size_t extra) {
 // Where the file really goes: the target of a link, so that the link stays.
 static ist_code find_target(ist__output *output, const char *path,
                             ist_error *err) {
-  bool exists;
-  ist_code code = check_target(path, &exists, err);
+  ist_code code = check_target(path, output, err);
   if (code != IST_OK) return code;
   char real[PATH_MAX];
-  if (exists) {
+  if (output->replaces) {
     if (realpath(path, real) == NULL) return failed(path, errno, true, err);
     path = real;
   }
@@ -109,15 +112,22 @@ static ist_code find_target(ist__output *output, const char *path,
   return IST_OK;
 }
 
+// The new file is never open to more people than the one that it replaces,
+// not even while it is written. Where a file system refuses the change of
+// mode, the file stays its owner's alone.
 static ist_code create(ist__output *output, ist_error *err) {
   char *name = strrchr(output->temporary, '/');
   name = name == NULL ? output->temporary : name + 1;
   int reason = EEXIST;
+  mode_t mode = output->replaces ? S_IRUSR | S_IWUSR : ANYBODYS;
   for (int i = 0; i < 10000 && reason == EEXIST; i++) {
     snprintf(name, TEMPORARY_ROOM, ".isthmus-%ld-%d.part", (long)getpid(), i);
     output->fd = open(output->temporary,
-                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-    if (output->fd >= 0) return IST_OK;
+                      O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, mode);
+    if (output->fd >= 0) {
+      if (output->replaces) (void)fchmod(output->fd, output->mode);
+      return IST_OK;
+    }
     reason = errno;
   }
   return failed(output->target, reason, true, err);

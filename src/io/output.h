@@ -5,6 +5,9 @@
 #ifndef ISTHMUS_IO_OUTPUT_H_
 #define ISTHMUS_IO_OUTPUT_H_
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/env.h"
 
 typedef struct ist__output {
@@ -12,13 +15,15 @@ typedef struct ist__output {
   int fd;           // -1: closed
   char *target;     // where it will be, symbolic links followed
   char *temporary;  // where it is, in the same folder
+  bool replaces;    // a file is there already
+  mode_t mode;      // its permissions
 } ist__output;
 
 // Begins a file at path. Another regular file there stays as it is until the
-// commit; a symbolic link is followed and stays. The mode is what umask leaves
-// of 0666. Borrows env until commit or discard. Gives *out.
-// Fails: OUTPUT (a folder or a device is there, no such folder, not to be
-// written), DISK_FULL, IO, NO_ALLOCATION.
+// commit; a symbolic link is followed and stays. The mode is that of
+// the file there, or else what umask leaves of 0666. Borrows env until commit
+// or discard. Gives *out. Fails: OUTPUT (a folder or a device is there, no such
+// folder, not to be written), DISK_FULL, IO, NO_ALLOCATION.
 ist_code ist__output_open(const ist__env *env, const char *path,
                           ist__output *out, ist_error *err);
 

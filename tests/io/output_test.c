@@ -109,6 +109,36 @@ static void output__has_the_mode_that_umask_leaves(void **state) {
   temp_folder_remove(&folder);
 }
 
+// Neither more nor fewer people may read the new file than the one before,
+// not even while it is written.
+static void output__keeps_the_mode_of_the_file_it_replaces(void **state) {
+  (void)state;
+  static const mode_t modes[] = {0600, 0640, 0444, 0666, 0755};
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file(&folder, "a.npy");
+  mode_t before = umask(022);
+  for (size_t i = 0; i < COUNT_OF(modes); i++) {
+    counting_allocator count = {0};
+    ist__env env = counting_env(&count);
+    ist__output output;
+    struct stat facts;
+    write_bytes(path, "old", 3);
+    assert_int_equal(chmod(path, modes[i]), 0);
+    assert_int_equal(ist__output_open(&env, path, &output, NULL), IST_OK);
+    assert_int_equal(fstat(output.fd, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, modes[i]);
+    assert_int_equal(ist__output_write(&output, "new", 3, NULL), IST_OK);
+    assert_int_equal(ist__output_commit(&output, NULL), IST_OK);
+    assert_int_equal(stat(path, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, modes[i]);
+    assert_holds(path, "new");
+    unlink(path);
+  }
+  umask(before);
+  temp_folder_remove(&folder);
+}
+
 static void output__follows_a_link_and_keeps_it(void **state) {
   (void)state;
   temp_folder folder;
@@ -237,6 +267,7 @@ int main(void) {
       cmocka_unit_test(output__leaves_nothing_when_discarded),
       cmocka_unit_test(output__replaces_a_file_and_keeps_it_until_then),
       cmocka_unit_test(output__has_the_mode_that_umask_leaves),
+      cmocka_unit_test(output__keeps_the_mode_of_the_file_it_replaces),
       cmocka_unit_test(output__follows_a_link_and_keeps_it),
       cmocka_unit_test(output__refuses_what_is_no_file),
       cmocka_unit_test(output__names_a_folder_that_is_missing),
