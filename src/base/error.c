@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ const char *ist_version(void) {
 // the end of the room has cut is dropped.
 static void make_one_line(char *text, bool is_cut) {
   for (char *c = text; *c != '\0';) {
-    size_t length = ist__text_utf8_length(c);
+    size_t length = ist__text_utf8_length(c, SIZE_MAX);
     if (length == 0) {
       bool at_end = is_cut && strlen(c) < 4;
       *c++ = at_end ? '\0' : '?';

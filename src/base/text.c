@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,9 +29,8 @@ void ist__text_add(ist__text *text, const char *format, ...) {
   if (count > 0) text->length += (size_t)count;
 }
 
-// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
-size_t ist__text_utf8_length(const char *string) {
-  const unsigned char *s = (const unsigned char *)string;
+size_t ist__text_utf8_length(const void *string, size_t left) {
+  const unsigned char *s = string;
   static const struct {
     unsigned char first, last, low, high, length;
   } forms[] = {{0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2},
@@ -38,9 +38,11 @@ size_t ist__text_utf8_length(const char *string) {
                {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
                {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4},
                {0xF4, 0xF4, 0x80, 0x8F, 4}};
+  if (left == 0) return 0;
   for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
     if (s[0] < forms[i].first || s[0] > forms[i].last) continue;
     if (forms[i].length == 1) return 1;
+    if (left < forms[i].length) return 0;
     if (s[1] < forms[i].low || s[1] > forms[i].high) return 0;
     for (size_t k = 2; k < forms[i].length; k++) {
       if ((s[k] & 0xC0) != 0x80) return 0;
@@ -58,7 +60,7 @@ void ist__text_add_json(ist__text *text, const char *string) {
   add_bytes(text, "\"", 1);
   const unsigned char *s = (const unsigned char *)string;
   while (*s != '\0') {
-    size_t length = ist__text_utf8_length((const char *)s);
+    size_t length = ist__text_utf8_length(s, SIZE_MAX);
     if (length == 0) {
       add_bytes(text, "\\ufffd", 6);
       s++;

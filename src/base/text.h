@@ -23,9 +23,11 @@ static inline ist__text ist__text_make(char *buffer, size_t size) {
 void ist__text_add(ist__text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// How many bytes the UTF-8 sequence at s (ended by a NUL) has; 0 when what is
-// there is not valid.
-size_t ist__text_utf8_length(const char *s);
+// How many bytes the UTF-8 sequence at s has, of which left may be read; 0 when
+// what is there is not valid (RFC 3629: no overlong form, no surrogate, nothing
+// above U+10FFFF). Nothing is read after a byte that cannot go on, so that left
+// may be SIZE_MAX for a string that ends in a NUL.
+size_t ist__text_utf8_length(const void *s, size_t left);
 
 // A JSON string with its quotes; NULL becomes null. Bytes that are not valid
 // UTF-8 are written as U+FFFD.

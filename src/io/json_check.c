@@ -5,9 +5,10 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "io/utf8.h"
+#include "base/text.h"
 
 typedef struct scan {
   const unsigned char *at;
@@ -78,7 +79,7 @@ static const char *check_string(scan *s) {
     if (*s->at == '\\') {
       if (read_escape(s->at, left, &size) < 0) return "has a bad escape";
     } else {
-      size = ist__utf8_length(s->at, left);
+      size = *s->at < 0x80 ? 1 : ist__text_utf8_length(s->at, left);
       if (size == 0) return "is not UTF-8";
     }
     s->at += size;

@@ -9,6 +9,7 @@
 // at a multiple of 64.
 
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,6 @@
 #include "base/text.h"
 #include "io/label.h"
 #include "io/safetensors.h"
-#include "io/utf8.h"
 #include "tensor/dtype.h"
 #include "tensor/view.h"
 
@@ -42,13 +42,10 @@ static int compare_names(const void *left, const void *right) {
 }
 
 static bool is_utf8(const char *name) {
-  const unsigned char *at = (const unsigned char *)name;
-  size_t left = strlen(name);
-  while (left > 0) {
-    size_t length = ist__utf8_length(at, left);
+  while (*name != '\0') {
+    size_t length = ist__text_utf8_length(name, SIZE_MAX);
     if (length == 0) return false;
-    at += length;
-    left -= length;
+    name += length;
   }
   return true;
 }

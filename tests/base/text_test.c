@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 
+#include <stdlib.h>
+
 #include "support/testing.h"
 
 static void text__grows_and_ends_in_nul(void **state) {
@@ -96,6 +98,51 @@ static void json__replaces_invalid_bytes(void **state) {
   }
 }
 
+// What RFC 3629 says, computed: the bytes of a code point.
+static size_t encode(uint32_t point, unsigned char *out) {
+  if (point < 0x80) {
+    out[0] = (unsigned char)point;
+    return 1;
+  }
+  size_t length = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+  static const unsigned char lead[] = {0, 0, 0xC0, 0xE0, 0xF0};
+  for (size_t i = length; i-- > 1; point >>= 6) {
+    out[i] = (unsigned char)(0x80 | (point & 0x3F));
+  }
+  out[0] = (unsigned char)(lead[length] | point);
+  return length;
+}
+
+// All code points, surrogates and what lies above the last one too.
+static void utf_eight__is_known_to_the_last_code_point(void **state) {
+  (void)state;
+  for (uint32_t point = 0; point < 0x120000; point++) {
+    unsigned char bytes[5] = {0};
+    size_t length = encode(point, bytes);
+    bool good = point <= 0x10FFFF && !(point >= 0xD800 && point <= 0xDFFF);
+    assert_int_equal(ist__text_utf8_length(bytes, length), good ? length : 0);
+    assert_int_equal(ist__text_utf8_length(bytes, SIZE_MAX), good ? length : 0);
+  }
+}
+
+// Text that ends where its memory ends, cut at each place, ends in no NUL.
+static void utf_eight__needs_the_bytes_that_are_left(void **state) {
+  (void)state;
+  static const uint32_t points[] = {0x41, 0xE9, 0x20AC, 0x1F600};
+  for (size_t i = 0; i < COUNT_OF(points); i++) {
+    unsigned char bytes[4];
+    size_t length = encode(points[i], bytes);
+    for (size_t left = 0; left <= length; left++) {
+      unsigned char *part = malloc(left > 0 ? left : 1);
+      assert_non_null(part);
+      memcpy(part, bytes, left);
+      assert_int_equal(ist__text_utf8_length(part, left),
+                       left < length ? 0 : length);
+      free(part);
+    }
+  }
+}
+
 static void first_line__is_the_one_that_says_something(void **state) {
   (void)state;
   char line[16];
@@ -126,6 +173,8 @@ int main(void) {
       cmocka_unit_test(json__escapes_what_it_must),
       cmocka_unit_test(json__keeps_valid_utf_eight),
       cmocka_unit_test(json__replaces_invalid_bytes),
+      cmocka_unit_test(utf_eight__is_known_to_the_last_code_point),
+      cmocka_unit_test(utf_eight__needs_the_bytes_that_are_left),
       cmocka_unit_test(first_line__is_the_one_that_says_something),
   };
   return cmocka_run_group_tests_name("text", tests, NULL, NULL);
