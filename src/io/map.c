@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/errno_text.h"
 #include "io/label.h"
 
-// Past what strerror says: what a thing that is no file is.
+// Past what errno says: what a thing that is no file is.
 static const char *kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
@@ -30,7 +31,8 @@ static ist_code open_file(const char *path, int *out, ist_error *err) {
     return ist__error_native(err, IST_ERR_FILE_OPEN, reason,
                              "cannot open %s: %s; needs a file that can be "
                              "read",
-                             ist__label_make(path).text, strerror(reason));
+                             ist__label_make(path).text,
+                             ist__errno_text_make(reason).text);
   }
   *out = fd;
   return IST_OK;
@@ -45,7 +47,7 @@ static ist_code file_size(int fd, const char *path, size_t *out,
     return ist__error_native(err, IST_ERR_IO, reason,
                              "%s could not be read or written: %s; needs a "
                              "file that can be looked at",
-                             name.text, strerror(reason));
+                             name.text, ist__errno_text_make(reason).text);
   }
   if (!S_ISREG(facts.st_mode)) {
     return ist_error_set(
@@ -80,7 +82,7 @@ ist_code ist__map_open(const char *path, ist__map *out, ist_error *err) {
           err, reason == ENOMEM ? IST_ERR_NO_ALLOCATION : IST_ERR_IO, reason,
           "%s could not be read or written: it was not to be mapped (%s); "
           "needs %zu bytes of addresses",
-          ist__label_make(path).text, strerror(reason), size);
+          ist__label_make(path).text, ist__errno_text_make(reason).text, size);
     }
   }
   close(fd);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/errno_text.h"
 #include "base/error.h"
 #include "io/label.h"
 
@@ -37,7 +38,8 @@ static ist_code failed(const char *path, int reason, bool opening,
     return ist__error_native(err, IST_ERR_DISK_FULL, reason,
                              "%s could not be written: no space is left: %s; "
                              "needs room on the disk",
-                             ist__label_make(path).text, strerror(reason));
+                             ist__label_make(path).text,
+                             ist__errno_text_make(reason).text);
   }
   if (reason == EFAULT) {
     // The bytes to write are a map that has lost its pages.
@@ -51,12 +53,14 @@ static ist_code failed(const char *path, int reason, bool opening,
     return ist__error_native(err, IST_ERR_OUTPUT, reason,
                              "cannot write %s: it is in no folder that can be "
                              "written (%s); needs the name of a file",
-                             ist__label_make(path).text, strerror(reason));
+                             ist__label_make(path).text,
+                             ist__errno_text_make(reason).text);
   }
   return ist__error_native(err, IST_ERR_IO, reason,
                            "%s could not be read or written: %s; needs a disk "
                            "that can be written",
-                           ist__label_make(path).text, strerror(reason));
+                           ist__label_make(path).text,
+                           ist__errno_text_make(reason).text);
 }
 
 static ist_code refused(const char *path, const char *what, ist_error *err) {
