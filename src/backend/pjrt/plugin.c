@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/errno_text.h"
 #include "base/text.h"
 
 // ---- loading
@@ -85,7 +86,7 @@ static ist_code open_file(const char *path, void **out, ist_error *err) {
     return ist__error_native(err, IST_ERR_PLUGIN_LOAD, why,
                              "plugin %s cannot be opened: %s; needs a path to "
                              "a PJRT plugin",
-                             path, strerror(why));
+                             path, ist__errno_text_make(why).text);
   }
   if (S_ISDIR(status.st_mode))
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
