@@ -242,8 +242,19 @@ def slots(sources):
             for found in re.findall(r"\bops(?:->|\.)(\w+)\s*\(", text):
                 yield f"{source.path}: calls the backend slot {found}"
         if source.path != "src/backend/pjrt/call.c":
-            for found in re.findall(r"(?:->|\.)(PJRT_\w+)\s*\(", text):
+            for found in re.findall(r"(?:->|\.)(PJRT_\w+|slot\[[^]]*\])\s*\(",
+                                    text):
                 yield f"{source.path}: calls the plugin slot {found}"
+
+
+def any_thread(sources):
+    """The library calls nothing that answers in a buffer all threads share."""
+    calls = (r"\b(strerror|strtok|localtime|gmtime|asctime|ctime|readdir|"
+             r"getpwnam|getpwuid|dirname|basename|setlocale|rand)\s*\(")
+    for source in sources:
+        if source.path.startswith("src/") and source.is_c:
+            for found in re.findall(calls, bare(source.text)):
+                yield f"{source.path}: calls {found}"
 
 
 def promises(sources):
@@ -285,5 +296,5 @@ def places(sources):
 
 
 CHECKS = (include_law, spdx, file_length, function_length, unique_names,
-          name_length, header_promises, allocation, slots, promises, todo,
-          places)
+          name_length, header_promises, allocation, slots, any_thread, promises,
+          todo, places)
