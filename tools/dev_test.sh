@@ -81,5 +81,5 @@ dev_test() {
 
 dev_fmt() {
   find include src cli tests bench examples abi python -name '*.[ch]' \
-    -exec clang-format-19 -i {} + 2>/dev/null || true
+    -exec clang-format-19 -i {} +
 }

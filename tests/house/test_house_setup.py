@@ -49,6 +49,41 @@ def test_without_root__the_command_to_run_is_printed(poor):
     assert "libjsmn-dev" in done.stdout
 
 
+FOLDERS = ("include", "src", "cli", "tests", "bench", "examples", "abi",
+           "python")
+
+
+def fmt(tree, path):
+    return subprocess.run(["bash", "-ec", ". tools/dev_test.sh; dev_fmt"],
+                          cwd=tree, text=True, capture_output=True,
+                          env={"PATH": path, "LC_ALL": "C"})
+
+
+def test_fmt__formats_every_folder(poor):
+    _, tree = poor
+    for folder in FOLDERS:
+        (tree / folder).mkdir()
+        (tree / folder / "a.c").write_text("int  f( void ) ;\n")
+    done = fmt(tree, os.environ["PATH"])
+    assert done.returncode == 0, done.stderr
+    for folder in FOLDERS:
+        assert (tree / folder / "a.c").read_text() == "int f(void);\n"
+
+
+def test_fmt__fails_when_the_formatter_does(poor):
+    bin_folder, tree = poor
+    for folder in FOLDERS:
+        (tree / folder).mkdir()
+        (tree / folder / "a.c").touch()
+    os.symlink(shutil.which("find"), bin_folder / "find")
+    (bin_folder / "clang-format-19").write_text(
+        f"#!{shutil.which('sh')}\necho no such style >&2\nexit 3\n")
+    (bin_folder / "clang-format-19").chmod(0o755)
+    done = fmt(tree, str(bin_folder))
+    assert done.returncode != 0
+    assert "no such style" in done.stderr
+
+
 def test_an_unknown_command__is_a_usage_error(poor):
     done = dev(poor, "frobnicate")
     assert done.returncode == 2
