@@ -112,6 +112,13 @@ def test_the_layout__is_pinned_for_every_public_struct():
     assert done.returncode == 0, done.stdout
 
 
+def test_the_interface_that_abidiff_reads__has_every_symbol():
+    text = (ROOT / "abi/isthmus.abi").read_text()
+    frozen = set(re.findall(r"<elf-symbol name='(ist_\w+)'", text))
+    assert frozen == set(house_binary.exported(SHARED)), \
+        "tools/abi.py --write brings the interface up to date"
+
+
 COMPILERS = [("gcc", "-std=c11", "c"), ("clang-19", "-std=c11", "c"),
              ("g++", "-std=c++17", "c++"), ("clang++-19", "-std=c++17", "c++")]
 
