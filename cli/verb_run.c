@@ -114,6 +114,12 @@ static ist_code read_sinks(session *s, ist_error *err) {
     all_in_one = s->sinks[0].place.kind == IST_PLACE_SAFETENSORS &&
                  s->sinks[0].place.tensor[0] == '\0';
   }
+  if (s->output_count == 0) {
+    return ist_error_set(err, IST_ERR_ARITY,
+                         "the outputs could not be placed: %zu were named; "
+                         "needs none: %s has no output",
+                         words->count, s->cmd->operands.at[0]);
+  }
   if (words->count != s->output_count && !all_in_one) {
     return ist_error_set(err, IST_ERR_ARITY,
                          "the outputs could not be placed: %zu were named; "

@@ -142,6 +142,19 @@ def test_a_file_that_is_no_plugin__is_one_line(verb, path, code, folder):
     refused(folder, code, *words)
 
 
+@pytest.mark.parametrize("place", ["o.safetensors", "o.npy", "-", "host"])
+def test_outputs_of_a_program_without_any__are_refused(place, folder):
+    (folder / "none.mlir").write_text(
+        "module @none { func.func public @main(%arg0: tensor<2x3xf32>) "
+        "{ return } }")
+    line = refused(folder, "ARITY", "run", "none.mlir", "a.npy", "--plugin",
+                   cli_env.plugin(), "-o", place, plugin_speaks=True)
+    assert "needs none: none.mlir has no output" in line
+    done = cli_env.run(folder, "run", "none.mlir", "a.npy", "--plugin",
+                       cli_env.plugin())
+    assert done.code == 0
+
+
 def test_a_library_without_the_function__is_no_plugin(folder):
     library = subprocess.run(["cc", "-print-file-name=libm.so.6"],
                              capture_output=True, text=True).stdout.strip()
