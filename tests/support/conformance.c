@@ -90,6 +90,10 @@ int conformance_run(const subject *under_test) {
       cmocka_unit_test_prestate(import__writes_show_in_an_alias_only, &w),
       cmocka_unit_test_prestate(import__reaches_every_memory_of_the_device, &w),
       cmocka_unit_test_prestate(import__refuses_a_memory_that_is_not_there, &w),
+      cmocka_unit_test_prestate(
+          import__takes_pinned_and_managed_memory_as_the_hosts, &w),
+      cmocka_unit_test_prestate(
+          import__keeps_the_mark_of_what_must_not_be_written, &w),
       cmocka_unit_test_prestate(export__every_dtype_layout_and_wish, &w),
       cmocka_unit_test_prestate(export__reaches_a_consumer_on_the_host, &w),
       cmocka_unit_test_prestate(move__every_dtype_layout_and_wish, &w),

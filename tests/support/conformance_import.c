@@ -198,3 +198,44 @@ void import__refuses_a_memory_that_is_not_there(void **state) {
   assert_null(tensor);
   assert_that(&c, c.from.deleted == 0);
 }
+
+// jax-ml/jax#22346, pytorch/pytorch#96318: pinned and managed memory is memory
+// of this process too, and crosses as the host's does.
+void import__takes_pinned_and_managed_memory_as_the_hosts(void **state) {
+  world *w = *state;
+  static const int codes[] = {kDLCUDAHost, kDLROCMHost, kDLCUDAManaged, 20};
+  for (size_t i = 0; i < COUNT_OF(codes); i++) {
+    crossing c = {.layout = SAMPLE_ROW_MAJOR};
+    crossing_begin(&c, w, 10, 0);
+    c.from.versioned.dl_tensor.device.device_type = (DLDeviceType)codes[i];
+    check_import(&c);
+  }
+}
+
+// numpy/numpy#28599, data-apis/array-api#191: what is marked stays marked, in
+// the tensor, its receipt and its export, and a private copy is not.
+void import__keeps_the_mark_of_what_must_not_be_written(void **state) {
+  world *w = *state;
+  for (int v = 0; v < 3; v += 2) {
+    crossing c = {.layout = SAMPLE_ROW_MAJOR};
+    crossing_begin(&c, w, 10, v);
+    c.from.versioned.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+    ist_tensor *tensor;
+    ist_receipt receipt = {.struct_size = sizeof receipt};
+    ist_error error = {0};
+    assert_ok(import_source(&c, &tensor, &receipt, &error), error);
+    ist_tensor_info info = {.struct_size = sizeof info};
+    assert_ok(ist_tensor_describe(tensor, &info, &error), error);
+    bool marked = receipt.route == IST_ROUTE_ALIAS;
+    assert_that(&c, info.read_only == marked && receipt.read_only == marked);
+    assert_that(&c, info.copied == !marked);
+    exported e;
+    c.copy = IST_COPY_AUTO;
+    assert_ok(export_tensor(&c, tensor, &e, &receipt, &error), error);
+    uint64_t flag = e.versioned->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+    assert_that(&c, (flag != 0) == marked);
+    exported_delete(&e);
+    ist_tensor_release(tensor);
+    assert_deleted(&c);
+  }
+}

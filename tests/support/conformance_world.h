@@ -95,6 +95,8 @@ void import__refuses_what_it_cannot_read(void **state);
 void import__writes_show_in_an_alias_only(void **state);
 void import__reaches_every_memory_of_the_device(void **state);
 void import__refuses_a_memory_that_is_not_there(void **state);
+void import__takes_pinned_and_managed_memory_as_the_hosts(void **state);
+void import__keeps_the_mark_of_what_must_not_be_written(void **state);
 void export__every_dtype_layout_and_wish(void **state);
 void export__reaches_a_consumer_on_the_host(void **state);
 void move__every_dtype_layout_and_wish(void **state);
