@@ -134,6 +134,7 @@ typedef struct lying_state {
   atomic_int externals, violations;
   char violation[256];
   PJRT_Event *pending;
+  int working;  // threads that complete a pending event
 } lying_state;
 
 extern lying_state lying;
@@ -154,6 +155,9 @@ PJRT_Error *lying_error(int32_t code, const char *format, ...)
 PJRT_Event *lying_event_new(lying_work work, PJRT_Buffer *buffer);
 void lying_event_drop(PJRT_Event *event);
 void lying_event_hold(PJRT_Event *event);
+// Returns when no pending event is being completed, as real clients join their
+// threads; noted when it is this thread that completes one.
+void lying_wait_for_work(void);
 
 // Gives a buffer without memory: set data, and foreign if it is not free()'s.
 PJRT_Buffer *lying_buffer_new(PJRT_Memory *memory, int32_t type,

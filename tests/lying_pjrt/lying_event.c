@@ -34,6 +34,19 @@ void lying_event_hold(PJRT_Event *event) {
   pthread_mutex_unlock(&lying.lock);
 }
 
+// Set on a thread that does the plugin's work, as one of its own would.
+static _Thread_local bool at_work;
+
+void lying_wait_for_work(void) {
+  if (at_work) {
+    lying_violate("Client_Destroy: a thread of the plugin waits for itself");
+    return;
+  }
+  pthread_mutex_lock(&lying.lock);
+  while (lying.working != 0) pthread_cond_wait(&lying.changed, &lying.lock);
+  pthread_mutex_unlock(&lying.lock);
+}
+
 static void complete(PJRT_Event *event) {
   event->work.failed = event->failed;
   if (event->work.run != NULL) event->work.run(&event->work);
@@ -80,9 +93,16 @@ LYING_EXPORT int lying_release_events(void) {
     pthread_mutex_lock(&lying.lock);
     PJRT_Event *event = lying.pending;
     if (event != NULL) lying.pending = event->next;
+    if (event != NULL) lying.working++;
     pthread_mutex_unlock(&lying.lock);
     if (event == NULL) return count;
+    at_work = true;
     complete(event);
+    at_work = false;
+    pthread_mutex_lock(&lying.lock);
+    lying.working--;
+    pthread_cond_broadcast(&lying.changed);
+    pthread_mutex_unlock(&lying.lock);
     count++;
   }
 }

@@ -296,6 +296,42 @@ static void view_in_use__is_given_back_later(void **state) {
   bench_close(&bench);
 }
 
+// The last that holds the backend goes when the plugin gives a view back on a
+// thread of its own: destroyed there, a client would wait for that thread.
+static void client__is_never_destroyed_by_its_own_thread(void **state) {
+  (void)state;
+  pjrt_bench bench;
+  bench_open(&bench, "lying", "addressable=1");
+  ist_program *program = NULL;
+  bench_ok(&bench, compile(&bench, "lying.add_one_f32 11 6", &program));
+  _Alignas(64) float data[6] = {1, 2, 3, 4, 5, 6};
+  const ist_device *host = ist_context_host(bench.context);
+  ist_tensor *in = wrap_floats(&bench, data, 6), *first = NULL, *second = NULL;
+  ist_tensor *between = NULL;
+  ist_run how = {.struct_size = sizeof how,
+                 .inputs = &in,
+                 .input_count = 1,
+                 .outputs = &first,
+                 .output_count = 1};
+  bench_ok(&bench, ist_program_run(program, &how, &bench.err));
+  bench_ok(&bench,
+           ist_tensor_move(first, host, NULL, &between, NULL, &bench.err));
+  bench.lying.set_rules("addressable=1 delay_events=1");
+  how.inputs = &between;
+  how.outputs = &second;
+  bench_ok(&bench, ist_program_run(program, &how, &bench.err));
+  ist_program_release(program);
+  ist_tensor_release(in);
+  ist_tensor_release(first);
+  ist_tensor_release(between);
+  ist_tensor_release(second);
+  ist_backend_release(bench.backend);
+  bench.backend = NULL;
+  assert_int_equal(bench.lying.live("clients"), 1);
+  bench.lying.release_events();
+  bench_close(&bench);
+}
+
 static void untrusted_output_layout__is_refused(void **state) {
   (void)state;
   static const char *const rules[] = {"layout=tiled", "layout=short",
@@ -338,6 +374,7 @@ int main(void) {
       cmocka_unit_test(error_of_an_event__is_the_buffers),
       cmocka_unit_test(late_values__are_waited_for),
       cmocka_unit_test(view_in_use__is_given_back_later),
+      cmocka_unit_test(client__is_never_destroyed_by_its_own_thread),
       cmocka_unit_test(untrusted_output_layout__is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -437,6 +437,58 @@ static void output__is_lent_where_the_plugin_keeps_it(void **state) {
   free(data);
 }
 
+// A run that takes a while: the plugin then gives its argument back on a thread
+// of its own, and with it the last that holds the client.
+static const char long_text[] =
+    "func.func @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {\n"
+    "  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+    "  %one = stablehlo.constant dense<1> : tensor<i32>\n"
+    "  %end = stablehlo.constant dense<40> : tensor<i32>\n"
+    "  %r:2 = stablehlo.while(%i = %zero, %y = %x)\n"
+    "      : tensor<i32>, tensor<256x256xf32>\n"
+    "    cond {\n"
+    "      %c = stablehlo.compare LT, %i, %end\n"
+    "          : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+    "      stablehlo.return %c : tensor<i1>\n"
+    "    } do {\n"
+    "      %n = stablehlo.add %i, %one : tensor<i32>\n"
+    "      %z = stablehlo.dot %y, %x : (tensor<256x256xf32>,\n"
+    "          tensor<256x256xf32>) -> tensor<256x256xf32>\n"
+    "      stablehlo.return %n, %z : tensor<i32>, tensor<256x256xf32>\n"
+    "    }\n"
+    "  return %r#1 : tensor<256x256xf32>\n"
+    "}\n";
+
+static const char twice_text[] =
+    "func.func @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {\n"
+    "  %0 = stablehlo.add %x, %x : tensor<256x256xf32>\n"
+    "  return %0 : tensor<256x256xf32>\n"
+    "}\n";
+
+static void last_holder__may_go_while_a_program_runs(void **state) {
+  pjrt_bench bench;
+  bench_open(&bench, *state, NULL);
+  float *data = calloc(256 * 256, sizeof *data);
+  assert_non_null(data);
+  const ist_device *host = ist_context_host(bench.context);
+  ist_program *twice = compile(&bench, 0, twice_text);
+  ist_program *slow = compile(&bench, 0, long_text);
+  ist_tensor *in = wrap(&bench, data, f32, 2, (int64_t[]){256, 256}, NULL);
+  ist_tensor *first = NULL, *between = NULL, *second = NULL;
+  bench_ok(&bench, run(&bench, twice, &in, 1, &first, 1, NULL));
+  bench_ok(&bench,
+           ist_tensor_move(first, host, NULL, &between, NULL, &bench.err));
+  bench_ok(&bench, run(&bench, slow, &between, 1, &second, 1, NULL));
+  ist_tensor_release(in);
+  ist_tensor_release(first);
+  ist_tensor_release(between);
+  ist_tensor_release(second);
+  ist_program_release(twice);
+  ist_program_release(slow);
+  bench_close(&bench);
+  free(data);
+}
+
 static void broken_program__is_told_in_one_line(void **state) {
   static const char *const texts[] = {
       "this is no program",
@@ -575,6 +627,7 @@ int main(void) {
       ON_REAL_PLUGINS(donated_argument__is_left_alone),
       ON_REAL_PLUGINS(constant_program__needs_no_input),
       ON_REAL_PLUGINS(output__is_lent_where_the_plugin_keeps_it),
+      ON_REAL_PLUGINS(last_holder__may_go_while_a_program_runs),
       ON_REAL_PLUGINS(broken_program__is_told_in_one_line),
       ON_REAL_PLUGINS(program_for_many_devices__is_refused),
       ON_REAL_PLUGINS(odd_signatures__are_refused_by_name),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // client.c: lists a client's devices and memories.
 
+#define _XOPEN_SOURCE 700
 #include "backend/pjrt/client.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,17 +180,46 @@ ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
     *out = client;
     return IST_OK;
   }
-  ist__pjrt_client_shut(client);
-  ist__pjrt_client_drop(client);
+  ist__pjrt_client_close(client);
   return code;
 }
 
-void ist__pjrt_client_shut(ist__pjrt_client *client) {
-  if (client->client == NULL) return;
-  IST_PJRT_ARGS(PJRT_Client_Destroy_Args, destroy);
-  destroy.client = client->client;
-  ist__pjrt_end(&client->plugin.pjrt, IST_SLOT_Client_Destroy, &destroy);
-  client->client = NULL;
+static void *destroy_and_drop(void *arg) {
+  ist__pjrt_client *client = arg;
+  if (client->client != NULL) {
+    IST_PJRT_ARGS(PJRT_Client_Destroy_Args, destroy);
+    destroy.client = client->client;
+    ist__pjrt_end(&client->plugin.pjrt, IST_SLOT_Client_Destroy, &destroy);
+    client->client = NULL;
+  }
+  ist__pjrt_client_drop(client);
+  return NULL;
+}
+
+// False when the system gives no thread. It takes no signal: those are for the
+// threads of the program.
+static bool close_elsewhere(ist__pjrt_client *client) {
+  sigset_t all, before;
+  pthread_t thread;
+  sigfillset(&all);
+  if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+  bool runs = pthread_create(&thread, NULL, destroy_and_drop, client) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (runs) pthread_detach(thread);
+  return runs;
+}
+
+void ist__pjrt_client_close(ist__pjrt_client *client) {
+  // Counted for each client, and not for each thread, this also keeps two
+  // clients from closing each other, each on a thread of the other.
+  if (atomic_load(&client->givers) == 0) {
+    destroy_and_drop(client);
+  } else if (!close_elsewhere(client)) {
+    ist__log(client->env, IST_LOG_WARNING,
+             "%s: the client is lost: no thread could be made to close it",
+             client->plugin.pjrt.name);
+    ist__pjrt_client_drop(client);
+  }
 }
 
 void ist__pjrt_client_drop(ist__pjrt_client *client) {

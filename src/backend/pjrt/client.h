@@ -36,6 +36,9 @@ typedef struct ist__pjrt_client {
   // One for the open backend and one for each view that the plugin has not
   // given back yet, which may be after the client was destroyed.
   ist__refcount holders;
+  // Threads that are giving a view of this client's back just now; they may be
+  // the plugin's own, which Client_Destroy waits for.
+  atomic_uint givers;
   pthread_mutex_t reference_lock;  // of plugin.pjrt
   char version[160];
   size_t device_count;
@@ -51,8 +54,11 @@ ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
                                const ist_backend_options *options,
                                ist__pjrt_client **out, ist_error *err);
 
-// Destroys the plugin's client; the caller still holds the struct.
-void ist__pjrt_client_shut(ist__pjrt_client *client);
+// Destroys the plugin's client and drops the caller's holder. While a view is
+// being given back, which may be the thread of the plugin's that calls this, a
+// thread of its own does it a little later: a plugin that destroys a client on
+// its own thread waits for itself.
+void ist__pjrt_client_close(ist__pjrt_client *client);
 
 // Drops one holder; the last frees the struct and releases the context.
 void ist__pjrt_client_drop(ist__pjrt_client *client);

@@ -24,7 +24,10 @@ static void adoption_end(adoption *a) {
   ist_release_fn release = a->release;
   void *self = a->self;
   ist__free(client->env, a);
+  // What is released may be the last that holds the backend.
+  atomic_fetch_add(&client->givers, 1);
   if (release != NULL) release(self);
+  atomic_fetch_sub(&client->givers, 1);
   ist__pjrt_client_drop(client);
 }
 

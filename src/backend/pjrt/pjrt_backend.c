@@ -10,8 +10,7 @@
 #include "backend/pjrt/program.h"
 
 static void pjrt_close(void *self) {
-  ist__pjrt_client_shut(self);
-  ist__pjrt_client_drop(self);
+  ist__pjrt_client_close(self);
 }
 
 static ist_code pjrt_describe(void *self, ist_backend_facts *out,
