@@ -2,8 +2,10 @@
 // Loading plugins, the handshake, client options, and the calls of slots.
 
 #define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/pjrt_support.h"
@@ -43,6 +45,27 @@ static void directory__is_no_plugin(void **state) {
   bench_context(&bench, "lying", NULL);
   assert_refused(open_path(&bench, "/", NULL, 0), IST_ERR_NOT_A_PLUGIN,
                  bench.err, "directory");
+  bench_close(&bench);
+}
+
+// Opening one to look at its first bytes would wait for a writer, for ever.
+static void named_pipe__is_no_plugin(void **state) {
+  (void)state;
+  pjrt_bench bench;
+  bench_context(&bench, "lying", NULL);
+  char folder[] = "/tmp/isthmus_plugin_XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/pipe.so", folder);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  // With both ends open here, even a wrong implementation does not hang.
+  int fd = open(path, O_RDWR);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, "not a library, surely", 21), 21);
+  assert_refused(open_path(&bench, path, NULL, 0), IST_ERR_NOT_A_PLUGIN,
+                 bench.err, "it is no regular file");
+  close(fd);
+  unlink(path);
+  rmdir(folder);
   bench_close(&bench);
 }
 
@@ -279,6 +302,7 @@ int main(void) {
       cmocka_unit_test(missing_file__is_named),
       cmocka_unit_test(no_path__is_refused),
       cmocka_unit_test(directory__is_no_plugin),
+      cmocka_unit_test(named_pipe__is_no_plugin),
       cmocka_unit_test(text_file__is_no_plugin),
       cmocka_unit_test(wrong_machine__names_both),
       cmocka_unit_test(library_without_the_function__is_no_plugin),

@@ -88,11 +88,19 @@ static ist_code open_file(const char *path, void **out, ist_error *err) {
                              "a PJRT plugin",
                              path, ist__errno_text_make(why).text);
   }
-  if (S_ISDIR(status.st_mode))
+  if (S_ISDIR(status.st_mode)) {
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
                          "plugin %s cannot be opened: it is a directory; "
                          "needs a PJRT plugin (a .so with GetPjrtApi)",
                          path);
+  }
+  // A pipe or a terminal would be waited for.
+  if (!S_ISREG(status.st_mode)) {
+    return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
+                         "plugin %s cannot be opened: it is no regular file; "
+                         "needs a PJRT plugin (a .so with GetPjrtApi)",
+                         path);
+  }
   // A name without a slash would be looked for along the library path.
   char absolute[PATH_MAX];
   const char *where = realpath(path, absolute);
