@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes data/scale.mlirbc: a StableHLO program as portable bytecode of a
-version that every plugin of the tests reads. Run it with the project's
-Python; the file is committed so that the C tests need no Python."""
+"""Writes data/*.mlirbc: StableHLO programs as portable bytecode of a version
+that every plugin of the tests reads. Run it with the project's Python; the
+files are committed so that the C tests need no Python."""
 
 import pathlib
 
@@ -10,7 +10,7 @@ from jax._src.interpreters import mlir
 from jaxlib.mlir.dialects import stablehlo
 
 VERSION = "1.9.0"
-TEXT = """
+SCALE = """
 module @scale {
   func.func public @main(%x: tensor<2x3xf32>, %s: tensor<f32>)
       -> tensor<2x3xf32> {
@@ -21,14 +21,29 @@ module @scale {
   }
 }
 """
+# Two devices sum what each of them has.
+SUM_OF_TWO = """
+module @sum attributes {mhlo.num_replicas = 2 : i32} {
+  func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = "stablehlo.all_reduce"(%x) ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+    }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}
+        : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+"""
 
 
 def main():
-    path = pathlib.Path(__file__).parent / "data" / "scale.mlirbc"
+    folder = pathlib.Path(__file__).parent / "data"
     with mlir.make_ir_context():
-        module = ir.Module.parse(TEXT)
-        path.write_bytes(
-            stablehlo.serialize_portable_artifact(module, VERSION))
+        for name, text in (("scale", SCALE), ("sum_of_two", SUM_OF_TWO)):
+            (folder / (name + ".mlirbc")).write_bytes(
+                stablehlo.serialize_portable_artifact(
+                    ir.Module.parse(text), VERSION))
 
 
 if __name__ == "__main__":

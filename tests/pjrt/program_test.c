@@ -107,16 +107,22 @@ static void program__runs_on_every_device_with_two_outputs(void **state) {
   free(numbers);
 }
 
+static size_t read_data(const char *name, char *path, size_t path_size,
+                        char *code, size_t code_size) {
+  snprintf(path, path_size, "%s/tests/pjrt/data/%s", getenv("ISTHMUS_SOURCE"),
+           name);
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  size_t size = fread(code, 1, code_size, file);
+  fclose(file);
+  return size;
+}
+
 static void bytecode__runs_like_text(void **state) {
   pjrt_bench bench;
   bench_open(&bench, *state, NULL);
   char path[1024], code[4096];
-  snprintf(path, sizeof path, "%s/tests/pjrt/data/scale.mlirbc",
-           getenv("ISTHMUS_SOURCE"));
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  size_t size = fread(code, 1, sizeof code, file);
-  fclose(file);
+  size_t size = read_data("scale.mlirbc", path, sizeof path, code, sizeof code);
   ist_program *program = NULL;
   bench_ok(&bench, ist_program_compile(bench_device(&bench, 0), code, size,
                                        path, &program, &bench.err));
@@ -546,6 +552,42 @@ static void program_for_many_devices__is_refused(void **state) {
   bench_close(&bench);
 }
 
+// Compiled for one device, an all_reduce gives its own input, unreduced.
+static void collective__is_refused_in_text_and_bytecode(void **state) {
+  static const char text[] =
+      "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "  %0 = \"stablehlo.all_reduce\"(%x) ({\n"
+      "    ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+      "      %s = stablehlo.add %a, %b : tensor<f32>\n"
+      "      stablehlo.return %s : tensor<f32>\n"
+      "  }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}\n"
+      "      : (tensor<4xf32>) -> tensor<4xf32>\n"
+      "  return %0 : tensor<4xf32>\n}\n";
+  static const char harmless[] =
+      "func.func private @my_all_reduce(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  return %x : tensor<2xf32>\n}\n"
+      "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+      "  %0 = call @my_all_reduce(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
+      "  return %0 : tensor<2xf32>\n}\n";
+  pjrt_bench bench;
+  bench_open(&bench, *state, NULL);
+  char path[1024], code[4096];
+  size_t size =
+      read_data("sum_of_two.mlirbc", path, sizeof path, code, sizeof code);
+  ist_program *program = NULL;
+  for (int i = 0; i < 2; i++) {
+    ist_code got = ist_program_compile(
+        bench_device(&bench, 0), i == 0 ? text : code,
+        i == 0 ? strlen(text) : size, "sum", &program, &bench.err);
+    assert_refused(got, IST_ERR_NOT_IN_VERSION, bench.err, "all_reduce");
+    assert_ptr_equal(strstr(bench.err.message, "not in this version: "),
+                     bench.err.message);
+    assert_null(program);
+  }
+  ist_program_release(compile(&bench, 0, harmless));
+  bench_close(&bench);
+}
+
 // What has no tensor for an argument or result is refused by name.
 static void odd_signatures__are_refused_by_name(void **state) {
   static const struct {
@@ -630,6 +672,7 @@ int main(void) {
       ON_REAL_PLUGINS(last_holder__may_go_while_a_program_runs),
       ON_REAL_PLUGINS(broken_program__is_told_in_one_line),
       ON_REAL_PLUGINS(program_for_many_devices__is_refused),
+      ON_REAL_PLUGINS(collective__is_refused_in_text_and_bytecode),
       ON_REAL_PLUGINS(odd_signatures__are_refused_by_name),
       ON_REAL_PLUGINS(asked_layouts__never_change_values),
   };

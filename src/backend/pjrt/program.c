@@ -89,6 +89,27 @@ static ist_code compile_code(const ist__pjrt_client *client,
   return IST_OK;
 }
 
+// Compiled for one device, an all_reduce over two gives its own input.
+static ist_code refuse_copies(const ist__pjrt *pjrt, const ist_source *source,
+                              ist_error *err) {
+  uint64_t copies = ist__program_text_copies(source->code, source->size);
+  if (copies > 1) {
+    return ist_error_set(err, IST_ERR_NOT_IN_VERSION,
+                         "not in this version: %s on %s: it is written for "
+                         "%" PRIu64
+                         " replicas or partitions; needs a program for one "
+                         "device",
+                         source->name, pjrt->name, copies);
+  }
+  const char *name = ist__program_text_collective(source->code, source->size);
+  if (name == NULL) return IST_OK;
+  return ist_error_set(err, IST_ERR_NOT_IN_VERSION,
+                       "not in this version: %s on %s: it has %s, which is "
+                       "for several replicas or partitions; needs a program "
+                       "for one device",
+                       source->name, pjrt->name, name);
+}
+
 ist_code ist__pjrt_compile(void *self, const ist_source *source, void **out,
                            ist_error *err) {
   ist__pjrt_client *client = self;
@@ -98,19 +119,12 @@ ist_code ist__pjrt_compile(void *self, const ist_source *source, void **out,
                          "%s could not be compiled for %s: it is empty; needs "
                          "StableHLO text or bytecode",
                          source->name, pjrt->name);
-  // Compiled for one device, an all_reduce over two gives its own input.
-  uint64_t copies = ist__program_text_copies(source->code, source->size);
-  if (copies > 1)
-    return ist_error_set(err, IST_ERR_NOT_IN_VERSION,
-                         "%s could not be compiled for %s: it is written for "
-                         "%" PRIu64
-                         " replicas or partitions, which is not in "
-                         "this version; needs a program for one device",
-                         source->name, pjrt->name, copies);
+  ist_code code = refuse_copies(pjrt, source, err);
+  if (code != IST_OK) return code;
   program *p = ist__alloc_zero(client->env, sizeof *p);
   if (p == NULL) return ist__error_memory(err, "a program", sizeof *p);
   p->device = source->device;
-  ist_code code = compile_code(client, source, &p->executable, err);
+  code = compile_code(client, source, &p->executable, err);
   if (code == IST_OK)
     code = ist__pjrt_signature_read(client, p->executable, &p->signature, err);
   if (code == IST_OK)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// program_text.c: finds how many copies of itself a program is written for.
+// program_text.c: finds whether a program is written for several copies of
+// itself.
 
 #include "backend/pjrt/program_text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 // The number after "= " at text, or 1.
@@ -28,10 +30,60 @@ static uint64_t largest(const char *key, const char *text, const char *end) {
   return found;
 }
 
+static bool is_bytecode(const void *code, size_t size) {
+  return size >= 4 && memcmp(code, "ML\xefR", 4) == 0;
+}
+
 uint64_t ist__program_text_copies(const void *code, size_t size) {
   const char *text = code;
-  if (size >= 4 && memcmp(text, "ML\xefR", 4) == 0) return 1;
+  if (is_bytecode(code, size)) return 1;
   uint64_t replicas = largest("mhlo.num_replicas", text, text + size);
   uint64_t partitions = largest("mhlo.num_partitions", text, text + size);
   return replicas > partitions ? replicas : partitions;
+}
+
+// Names of StableHLO's operations, of Shardy's, and of a custom call.
+static const char *const collectives[] = {
+    "all_reduce",           "all_gather",         "all_to_all",
+    "reduce_scatter",       "collective_permute", "collective_broadcast",
+    "replica_id",           "partition_id",       "manual_computation",
+    "SPMDFullToShardShape",
+};
+
+// In bytecode a name is a string between zeros, in its portable form with a
+// version: "all_reduce_v1".
+static bool ends_in_bytecode(const char *at, const char *end) {
+  if (end - at > 2 && at[0] == '_' && at[1] == 'v') at += 2;
+  while (at < end && *at >= '0' && *at <= '9') at++;
+  return at < end && *at == '\0';
+}
+
+// In text it comes after "stablehlo." or "sdy.", or as a symbol.
+static bool ends_in_text(const char *at, const char *end) {
+  static const char more[] =
+      "_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  return at == end || *at == '\0' || strchr(more, *at) == NULL;
+}
+
+static bool names(const char *name, const void *code, size_t size) {
+  const char *text = code, *end = text + size;
+  size_t length = strlen(name);
+  bool bytecode = is_bytecode(code, size);
+  while ((size_t)(end - text) >= length) {
+    const char *at = memchr(text, name[0], (size_t)(end - text));
+    if (at == NULL || (size_t)(end - at) < length) break;
+    text = at + 1;
+    if (at == code || memcmp(at, name, length) != 0) continue;
+    if (bytecode ? at[-1] == '\0' && ends_in_bytecode(at + length, end)
+                 : (at[-1] == '.' || at[-1] == '@') &&
+                       ends_in_text(at + length, end))
+      return true;
+  }
+  return false;
+}
+
+const char *ist__program_text_collective(const void *code, size_t size) {
+  for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++)
+    if (names(collectives[i], code, size)) return collectives[i];
+  return NULL;
 }
