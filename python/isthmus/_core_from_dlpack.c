@@ -8,9 +8,11 @@
 #include "dlpack/dlpack_read.h"
 
 // What is known of a type; a tuple (grant, is_plain or None, prepare or None,
-// has a C exchange API) of isthmus._sources. All references are borrowed from
-// state->adapters.
+// has a C exchange API) of isthmus._sources. The tuple is held, the rest is
+// borrowed from it: while the GIL is let go or Python runs, another thread may
+// empty state->adapters.
 typedef struct adapter {
+  PyObject *tuple;
   ist_grant grant;
   PyObject *is_plain;
   PyObject *prepare;
@@ -25,7 +27,7 @@ enum {
 
 static PyObject *find_adapter(ist__py_state *state, PyObject *type) {
   PyObject *found = PyDict_GetItemWithError(state->adapters, type);
-  if (found != NULL || PyErr_Occurred()) return found;
+  if (found != NULL || PyErr_Occurred()) return Py_XNewRef(found);
   PyObject *module = PyImport_ImportModule("isthmus._sources");
   PyObject *made = module == NULL
                        ? NULL
@@ -33,16 +35,17 @@ static PyObject *find_adapter(ist__py_state *state, PyObject *type) {
   Py_XDECREF(module);
   if (made == NULL) return NULL;
   if (PyDict_Size(state->adapters) >= KEPT_TYPES) PyDict_Clear(state->adapters);
-  int failed = PyDict_SetItem(state->adapters, type, made);
-  Py_DECREF(made);
-  return failed < 0 ? NULL : made;  // kept by the dict
+  if (PyDict_SetItem(state->adapters, type, made) < 0) Py_CLEAR(made);
+  return made;
 }
 
+// Whether or not it succeeds, out->tuple is the caller's.
 static int read_adapter(ist__py_state *state, PyObject *source, adapter *out) {
   *out = (adapter){0};
   if (PyCapsule_CheckExact(source) || Py_IS_TYPE(source, state->tensor_type))
     return 0;
   PyObject *tuple = find_adapter(state, (PyObject *)Py_TYPE(source));
+  out->tuple = tuple;
   if (tuple == NULL) return -1;
   PyObject *grant = PyTuple_GetItem(tuple, 0);
   out->is_plain = PyTuple_GetItem(tuple, 1);
@@ -84,10 +87,11 @@ static PyObject *try_again(ist__py_state *state, const adapter *known,
 static PyObject *import_adapted(ist__py_state *state, PyObject *source,
                                 PyObject *copy, ist__py_how *how) {
   adapter known;
-  if (read_adapter(state, source, &known) < 0) return NULL;
+  PyObject *chosen = NULL, *result = NULL;
+  if (read_adapter(state, source, &known) < 0) goto done;
   how->options.grant = known.grant;
   how->no_exchange = !known.has_exchange;
-  PyObject *chosen = Py_NewRef(source);
+  chosen = Py_NewRef(source);
   if (known.is_plain != NULL && known.prepare != NULL) {
     PyObject *plain =
         PyObject_CallFunctionObjArgs(known.is_plain, source, NULL);
@@ -96,12 +100,14 @@ static PyObject *import_adapted(ist__py_state *state, PyObject *source,
     if (plain == NULL || !is_plain)
       ist__py_set(&chosen,
                   plain == NULL ? NULL : prepare(&known, source, copy));
-    if (chosen == NULL) return NULL;
+    if (chosen == NULL) goto done;
   }
-  PyObject *result = ist__py_import(state, chosen, how);
+  result = ist__py_import(state, chosen, how);
   if (result == NULL && known.is_plain == NULL && known.prepare != NULL)
     result = try_again(state, &known, source, copy, how);
-  Py_DECREF(chosen);
+done:
+  Py_XDECREF(chosen);
+  Py_XDECREF(known.tuple);
   return result;
 }
 

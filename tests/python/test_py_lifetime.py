@@ -124,6 +124,43 @@ def test_lifetime__threads_race_for_one_capsule_and_one_wins():
         assert len(got) == 1 and producer.freed == 1
 
 
+def test_lifetime__adapters_live_while_an_import_uses_them():
+    """Types made in a loop push the adapter of a running import out of the
+    memory of adapters."""
+    run("""
+import sys, threading
+import numpy as np, isthmus
+sys.setswitchinterval(1e-6)
+device = isthmus.open("template").device
+raw = np.zeros(4 * 1000 + 1, "uint8")
+odd = raw[1:].view("float32")
+refused = made = 0
+stop = threading.Event()
+def crowd(n):
+    global made
+    while not stop.is_set():
+        for _ in range(300):
+            made += 1
+            try:
+                isthmus.from_dlpack(type("T", (), {})())
+            except isthmus.Error:
+                pass
+threads = [threading.Thread(target=crowd, args=(n,)) for n in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(3000):
+    try:
+        isthmus.from_dlpack(odd, device=device, copy=False)
+    except isthmus.Error:
+        refused += 1
+stop.set()
+for thread in threads:
+    thread.join()
+assert refused and made
+print("fine")
+""")
+
+
 def test_lifetime__torch_and_jax_may_hold_tensors_at_exit():
     """numpy/numpy#22507"""
     pytest.importorskip("torch")
