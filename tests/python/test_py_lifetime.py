@@ -197,8 +197,6 @@ deleter = ctypes.c_void_p.from_address(pointer + 16).value
 libc = ctypes.CDLL(None)
 libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
 libc.__cxa_atexit(deleter, pointer, None)
-import isthmus._core
-isthmus._core.end()
 print("fine")
 """)
 
