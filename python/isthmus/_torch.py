@@ -55,7 +55,20 @@ def _is_plain(x: Any) -> bool:
     return not (
         x.requires_grad or x.layout is not _strided or x.is_neg()
         or x.is_conj() or x.dtype not in _DTYPES or not x.is_cpu
-        or x.is_nested or _is_wrapped(x))
+        or x.is_nested or _is_wrapped(x)
+        or x.untyped_storage().nbytes() < _needed(x))
+
+
+def _needed(x: Any) -> int:
+    """The bytes of storage up to the end of the last element. A storage may
+    be resized below them by hand, as sharded training does."""
+    size: int = x.itemsize
+    start: int = x.storage_offset() * size
+    if x.is_contiguous():
+        needed: int = x.nbytes
+        return start + needed if needed else 0
+    extent: int = sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
+    return start + (1 + extent) * size if x.numel() else 0
 
 
 def _check(x: Any) -> None:
@@ -89,6 +102,12 @@ def _check(x: Any) -> None:
             _errors.DTYPE,
             "a torch tensor could not cross: it is quantised, and its scale "
             "has no place in a tensor; needs x.dequantize() or x.int_repr()")
+    if x.untyped_storage().nbytes() < _needed(x):
+        _errors.refuse(
+            _errors.PRODUCER,
+            "a torch tensor could not cross: its storage was resized to "
+            f"{x.untyped_storage().nbytes()} bytes; needs {_needed(x)}, for "
+            "its elements to be in it")
     if x.dtype not in _DTYPES:
         _errors.refuse(
             _errors.DTYPE,

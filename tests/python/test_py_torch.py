@@ -82,6 +82,11 @@ def shrunk():
     return x
 
 
+def halved(x):
+    x.untyped_storage().resize_(x.untyped_storage().nbytes() // 2)
+    return x
+
+
 WITHOUT_MEMORY = {
     "fake": fake,
     "meta__array_api_tests_433": lambda: torch.ones(3, device="meta"),
@@ -93,6 +98,12 @@ WITHOUT_MEMORY = {
     "quantised": lambda: torch.quantize_per_tensor(
         torch.ones(3), 0.1, 0, torch.qint8),
     "storage_resized_to_zero": shrunk,
+    "storage_halved": lambda: halved(torch.zeros(1 << 12)),
+    "storage_halved_under_an_end": lambda: halved(torch.zeros(1 << 12)[-3:]),
+    "storage_halved_under_steps": lambda: halved(
+        torch.zeros(64, 64)[::2, ::3].T),
+    "storage_halved_of_conjugates": lambda: halved(
+        torch.zeros(64, dtype=torch.complex64).conj()),
     "int4": lambda: torch.zeros(4, dtype=torch.uint8).view(torch.int4),
     "uint4": lambda: torch.zeros(4, dtype=torch.uint8).view(torch.uint4),
     "int1": lambda: torch.zeros(4, dtype=torch.uint8).view(torch.int1),
@@ -114,6 +125,14 @@ def test_torch__refuses_what_a_capsule_would_get_wrong(kind):
         with pytest.raises(BufferError):
             isthmus.to(x, target, detach=True)
         assert isthmus.plan(x, target).route == "refuse"
+
+
+def test_torch__elements_inside_a_halved_storage_still_cross():
+    x = torch.arange(64.0)
+    inside = x[:32], x[:32:3], x[5:6].expand(7), x[40:40], x[:16].view(4, 4).T
+    halved(x)
+    for part in inside:
+        assert isthmus.to(part, "numpy", copy=False).tolist() == part.tolist()
 
 
 def test_torch__refuses_tensors_inside_vmap_and_grad():
