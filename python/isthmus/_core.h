@@ -167,6 +167,10 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
 PyObject *ist__py_import_host(PyObject *module, PyObject *const *args,
                               Py_ssize_t count);
 PyObject *ist__py_peek(PyObject *module, PyObject *capsule);
+// A tensor over what a capsule holds, which stays with the capsule: good as
+// long as nobody takes that.
+PyObject *ist__py_look(ist__py_state *state, PyObject *capsule,
+                       ist__py_managed source);
 
 // ------------------------------------------------ _core_array_interface.c --
 DLManagedTensorVersioned *ist__py_from_interface(ist__py_state *state,

@@ -246,13 +246,8 @@ PyObject *ist__py_plan(PyObject *module, PyObject *args) {
                         : ist__py_raise(state, &err);
 }
 
-// copy_into(tensor, target) -> Receipt: target is a writable host Tensor.
-PyObject *ist__py_copy_into(PyObject *module, PyObject *args) {
-  ist__py_state *state = ist__py_state_of(module);
-  PyObject *source, *target;
-  if (!PyArg_ParseTuple(args, "O!O!", state->tensor_type, &source,
-                        state->tensor_type, &target))
-    return NULL;
+static PyObject *copy_into(ist__py_state *state, PyObject *source,
+                           PyObject *target) {
   ist_tensor *from = ist__py_tensor_get(source);
   ist_tensor *to = from == NULL ? NULL : ist__py_tensor_get(target);
   if (to == NULL) {
@@ -279,4 +274,43 @@ PyObject *ist__py_copy_into(PyObject *module, PyObject *args) {
   ist__py_release(to);
   return code == IST_OK ? ist__py_receipt_new(state, &receipt)
                         : ist__py_raise(state, &err);
+}
+
+// A capsule is marked as consumed while it is read, so that no other thread
+// takes it, and given back unless all went well.
+static PyObject *copy_capsule_into(ist__py_state *state, PyObject *capsule,
+                                   PyObject *target) {
+  ist__py_managed source;
+  if (ist__py_capsule_open(state, capsule, &source) < 0 ||
+      ist__py_capsule_mark(capsule, source, true) < 0)
+    return NULL;
+  PyObject *look = ist__py_look(state, capsule, source);
+  PyObject *result = look == NULL ? NULL : copy_into(state, look, target);
+  Py_XDECREF(look);
+  if (result != NULL) {
+    ist__py_managed_delete(source);
+    return result;
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (ist__py_capsule_mark(capsule, source, false) < 0)
+    PyErr_Clear();  // unreachable: the pointer was just renamed
+  PyErr_Restore(type, value, trace);
+  return NULL;
+}
+
+// copy_into(tensor or capsule, target) -> Receipt: target is a writable host
+// Tensor. A capsule is consumed only on success.
+PyObject *ist__py_copy_into(PyObject *module, PyObject *args) {
+  ist__py_state *state = ist__py_state_of(module);
+  PyObject *source, *target;
+  if (!PyArg_ParseTuple(args, "OO!", &source, state->tensor_type, &target))
+    return NULL;
+  if (PyCapsule_CheckExact(source))
+    return copy_capsule_into(state, source, target);
+  if (!Py_IS_TYPE(source, state->tensor_type)) {
+    PyErr_SetString(PyExc_TypeError, "copy_into() takes a Tensor or a capsule");
+    return NULL;
+  }
+  return copy_into(state, source, target);
 }

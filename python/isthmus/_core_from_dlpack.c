@@ -187,16 +187,8 @@ PyObject *ist__py_import_host(PyObject *module, PyObject *const *args,
   return ist__py_import(state, args[0], &how);
 }
 
-// peek(capsule) -> Tensor: a look at a capsule that stays unconsumed, for
-// plans. It must not be used once somebody takes the capsule.
-PyObject *ist__py_peek(PyObject *module, PyObject *capsule) {
-  ist__py_state *state = ist__py_state_of(module);
-  ist__py_managed source;
-  if (!PyCapsule_CheckExact(capsule)) {
-    PyErr_SetString(PyExc_TypeError, "peek() takes a capsule");
-    return NULL;
-  }
-  if (ist__py_capsule_open(state, capsule, &source) < 0) return NULL;
+PyObject *ist__py_look(ist__py_state *state, PyObject *capsule,
+                       ist__py_managed source) {
   ist__view view;
   ist_grant grant;
   ist_error err = {0};
@@ -214,4 +206,17 @@ PyObject *ist__py_peek(PyObject *module, PyObject *capsule) {
       .device = state->host,
       .options = {.struct_size = sizeof how.options, .grant = grant}};
   return ist__py_import_managed(state, look, &how);
+}
+
+// peek(capsule) -> Tensor: a look at a capsule that stays unconsumed, for
+// plans. It must not be used once somebody takes the capsule.
+PyObject *ist__py_peek(PyObject *module, PyObject *capsule) {
+  ist__py_state *state = ist__py_state_of(module);
+  ist__py_managed source;
+  if (!PyCapsule_CheckExact(capsule)) {
+    PyErr_SetString(PyExc_TypeError, "peek() takes a capsule");
+    return NULL;
+  }
+  if (ist__py_capsule_open(state, capsule, &source) < 0) return NULL;
+  return ist__py_look(state, capsule, source);
 }

@@ -203,9 +203,7 @@ def _accept(target: _Target, capsule: Any, dtype: str) -> Any:
             "needs a tensor that its own import takes") from error
 
 
-def _fill(
-    source: _sources.Source, target: _Target, wish: _Wish, out: Any,
-) -> Any:
+def _fill(x: Any, target: _Target, wish: _Wish, out: Any) -> Any:
     """Copies into an array that is there already."""
     adapter = target.adapter
     if adapter is None or not adapter.is_array(out):
@@ -218,6 +216,12 @@ def _fill(
             _errors.COPY_NEEDED,
             "out could not be filled without a copy; needs copy=None")
     into = _sources.take(out, copy=False, detach=False, resolve=False).tensor
+    if _sources.is_capsule(x):
+        receipt = _core.copy_into(x, into)
+        _core.receipt_amend(receipt, "capsule", target.label, 0, 0)
+        return receipt
+    source = _sources.take(
+        x, copy=wish.copy, detach=wish.detach, resolve=wish.resolve)
     receipt = _core.copy_into(source.tensor, into)
     _core.receipt_amend(receipt, source.label, target.label, source.reason,
                         source.tensor.nbytes)
@@ -234,12 +238,12 @@ def to(
     or with ``receipt=True`` the pair of it and a Receipt."""
     wish = _Wish(copy, detach, resolve, read_only, mutable_source, narrow)
     found = _find_target(target)
-    if _sources.is_capsule(x) and out is None:
-        _check_capsule(x, found, wish)
-    source = _sources.take(x, copy=copy, detach=detach, resolve=resolve)
     if out is not None:
-        result, paper = out, _fill(source, found, wish, out)
+        result, paper = out, _fill(x, found, wish, out)
     else:
+        if _sources.is_capsule(x):
+            _check_capsule(x, found, wish)
+        source = _sources.take(x, copy=copy, detach=detach, resolve=resolve)
         source = _narrow(source, found, wish, False)
         result, paper = _give(source, found, wish)
     return (result, paper) if receipt else result

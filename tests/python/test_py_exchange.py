@@ -114,6 +114,27 @@ def test_exchange__refuses_a_capsule_without_consuming_it():
     assert isthmus.to(capsule, "jax").tolist() == [1.0]
 
 
+@pytest.mark.parametrize("legacy", [False, True])
+def test_exchange__consumes_a_capsule_into_out_only_when_it_fits(legacy):
+    from capsule_maker import Producer, capsule_name
+    read_only = np.zeros(4, "float32")
+    read_only.flags.writeable = False
+    producer = Producer(legacy=legacy)
+    capsule = producer.capsule()
+    name = capsule_name(capsule)
+    for out in (np.zeros(3, "float32"), np.zeros(4), read_only, [0] * 4):
+        with pytest.raises(isthmus.Error):
+            isthmus.to(capsule, "numpy", out=out)
+        assert capsule_name(capsule) == name and producer.freed == 0
+    with pytest.raises(isthmus.Error):
+        isthmus.to(capsule, "numpy", copy=False, out=np.zeros(4, "float32"))
+    assert capsule_name(capsule) == name and producer.freed == 0
+    out = np.zeros(4, "float32")
+    _, receipt = isthmus.to(capsule, "numpy", out=out, receipt=True)
+    assert out.tolist() == [1, 2, 3, 4] and receipt.source == "capsule"
+    assert capsule_name(capsule) == "used_" + name and producer.freed == 1
+
+
 @pytest.mark.parametrize("target", ["tensorflow", "cupy", "paddle", "mlx",
                                     "tvm_ffi"])
 def test_exchange__says_which_targets_come_later(target):
