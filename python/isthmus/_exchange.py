@@ -193,7 +193,7 @@ def _accept(target: _Target, capsule: Any, dtype: str) -> Any:
     try:
         device = target.device
         return target.adapter.accept(capsule, dtype, device)
-    except _errors.Error:
+    except (_errors.Error, MemoryError):
         raise
     except Exception as error:
         raise _errors.make(

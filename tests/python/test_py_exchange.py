@@ -166,6 +166,17 @@ def test_exchange__makes_a_consumers_refusal_the_cause(monkeypatch):
         assert e.value.__cause__ is own and "\n" not in str(e.value)
 
 
+def test_exchange__passes_on_that_memory_has_run_out(monkeypatch):
+    from isthmus import _torch
+
+    def refuse(*arguments):
+        raise MemoryError()
+
+    monkeypatch.setattr(_torch, "accept", refuse)
+    with pytest.raises(MemoryError):
+        isthmus.to(np.zeros(2), "torch")
+
+
 @pytest.mark.parametrize("wish", [
     dict(copy="yes"), dict(read_only="maybe"), dict(mutable_source="x")])
 def test_exchange__refuses_wishes_that_it_does_not_know(wish):
