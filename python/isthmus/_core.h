@@ -92,6 +92,9 @@ void ist__py_set_cause(PyObject *type, PyObject *value, PyObject *trace);
 // Text of anybody's, cut anywhere, as a str: what is no UTF-8 is replaced.
 // NULL gives None.
 PyObject *ist__py_text(const char *text);
+// The text of a str for the C library, lent by it; NULL with an exception set
+// when it holds a NUL, at which it would be cut, or is no Unicode.
+const char *ist__py_name(ist__py_state *state, PyObject *name);
 // The name of an object's type with its module, cut to size, for messages.
 void ist__py_type_name(PyObject *object, char *buffer, size_t size);
 

@@ -115,7 +115,7 @@ PyObject *ist__py_dtype_get(ist__py_state *state, DLDataType dtype) {
 
 int ist__py_dtype_parse(ist__py_state *state, PyObject *name, DLDataType *out) {
   PyObject *text = PyObject_Str(name);
-  const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+  const char *utf8 = text ? ist__py_name(state, text) : NULL;
   ist_error err = {0};
   int failed = -1;
   if (utf8 != NULL) {

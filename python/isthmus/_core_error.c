@@ -85,6 +85,19 @@ PyObject *ist__py_raisef(ist__py_state *state, ist_code code,
   return ist__py_raise(state, &err);
 }
 
+const char *ist__py_name(ist__py_state *state, PyObject *name) {
+  Py_ssize_t size = 0;
+  const char *text = PyUnicode_AsUTF8AndSize(name, &size);
+  if (text != NULL && strlen(text) == (size_t)size) return text;
+  ist__py_raisef(state, IST_ERR_ARGUMENT,
+                 "a name could not be used: \"%.80s\" %s; needs text of UTF-8 "
+                 "without NUL",
+                 text != NULL ? text : "?",
+                 text != NULL ? "goes on after a NUL character"
+                              : "has characters that UTF-8 has not");
+  return NULL;
+}
+
 void ist__py_type_name(PyObject *object, char *buffer, size_t size) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);

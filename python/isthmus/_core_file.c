@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "_core.h"
+#include "bridge/file.h"
 
 static PyObject *named_tensor(ist__py_state *state, ist_file *file,
                               const char *name) {
@@ -45,8 +46,7 @@ PyObject *ist__py_load(PyObject *module, PyObject *args) {
       ist_file_open(state->context, text, &options, &file, &err);
   Py_END_ALLOW_THREADS Py_DECREF(path);
   if (code != IST_OK) return ist__py_raise(state, &err);
-  bool single = name == NULL && ist_file_count(file) == 1 &&
-                ist_file_name(file, 0)[0] == '\0';
+  bool single = name == NULL && ist__file_is_npy(file);
   PyObject *result = single || name != NULL ? named_tensor(state, file, name)
                                             : all_tensors(state, file);
   ist_file_release(file);
@@ -67,8 +67,7 @@ PyObject *ist__py_save(PyObject *module, PyObject *args) {
   for (size_t i = 0; ready && i < count; i++) {
     PyObject *tensor = PyList_GetItem(tensors, (Py_ssize_t)i);
     if (names != Py_None)
-      texts[i] =
-          PyUnicode_AsUTF8AndSize(PyList_GetItem(names, (Py_ssize_t)i), NULL);
+      texts[i] = ist__py_name(state, PyList_GetItem(names, (Py_ssize_t)i));
     inside[i] = Py_IS_TYPE(tensor, state->tensor_type)
                     ? ist__py_tensor_get(tensor)
                     : NULL;

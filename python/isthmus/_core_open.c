@@ -68,7 +68,7 @@ static int read_option(ist__py_state *state, PyObject *value, all_options *all,
     out->number = PyFloat_AsDouble(value);
   } else if (PyUnicode_Check(value)) {
     out->kind = IST_OPTION_STRING;
-    out->string = PyUnicode_AsUTF8AndSize(value, NULL);
+    out->string = ist__py_name(state, value);
     if (out->string == NULL || PyList_Append(all->keep, value) < 0) return -1;
   } else if (PyList_Check(value) || PyTuple_Check(value)) {
     return read_list(state, value, all, out);
@@ -89,14 +89,18 @@ static int read_options(ist__py_state *state, PyObject *dict,
   }
   out->keep = PyList_New(0);
   out->list = PyMem_Calloc((size_t)PyDict_Size(dict) + 1, sizeof out->list[0]);
-  if (out->keep == NULL || out->list == NULL) return -1;
+  if (out->keep == NULL) return -1;
+  if (out->list == NULL) {
+    PyErr_NoMemory();
+    return -1;
+  }
   PyObject *key, *value;
   Py_ssize_t at = 0;
   while (PyDict_Next(dict, &at, &key, &value)) {
     ist_option *option = &out->list[out->count];
-    option->name =
-        PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : NULL;
-    if (option->name == NULL) return bad_option(state, "?");
+    if (!PyUnicode_Check(key)) return bad_option(state, "?");
+    option->name = ist__py_name(state, key);
+    if (option->name == NULL) return -1;
     if (PyList_Append(out->keep, key) < 0 ||
         read_option(state, value, out, option) < 0)
       return -1;

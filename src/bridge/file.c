@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "bridge/file.h"
 #include "bridge/tensor.h"
 #include "dlpack/dlpack_write.h"
 #include "io/dense.h"
@@ -113,6 +114,10 @@ void ist_file_release(ist_file *file) {
   if (file != NULL && ist__refcount_drop(&file->refs)) destroy(file);
 }
 
+bool ist__file_is_npy(const ist_file *file) {
+  return file->parsed.block == NULL;
+}
+
 size_t ist_file_count(const ist_file *file) {
   return file == NULL ? 0 : file->count;
 }
@@ -138,7 +143,7 @@ static void list_names(const ist_file *file, char *buffer, size_t size) {
 
 static ist_code find(const ist_file *file, const char *name,
                      const ist__entry **out, ist_error *err) {
-  bool npy = file->parsed.block == NULL;
+  bool npy = ist__file_is_npy(file);
   if ((name == NULL && file->count == 1) ||
       (npy && name != NULL && name[0] == '\0')) {
     *out = file->entries;

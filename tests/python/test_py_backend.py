@@ -75,6 +75,9 @@ def test_open__gives_the_host():
     (lambda: isthmus.open("template", options={"a": [1, "x"]}), 109),
     (lambda: isthmus.open("template", options={"a": 2**70}), 109),
     (lambda: isthmus.open("template", options={3: 1}), 109),
+    (lambda: isthmus.open("template", options={"addressable\0": False}), 101),
+    (lambda: isthmus.open("template", options={"name": "a\0b"}), 101),
+    (lambda: isthmus.open("template", options={"\ud800": 1}), 101),
     (lambda: isthmus.open("template#99"), 307),
 ])
 def test_open__refuses_what_is_no_backend(call, code):

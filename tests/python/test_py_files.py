@@ -64,6 +64,22 @@ def test_load__gives_a_dict_of_a_safetensors_file(tmp_path):
     assert e.value.code == 112
 
 
+def test_load__gives_a_dict_even_of_one_tensor_without_a_name(tmp_path):
+    path = tmp_path / "x.safetensors"
+    isthmus.save(path, {"": np.ones(3, "float32")})
+    assert list(isthmus.load(path)) == [""]
+    assert isthmus.load(path, "").shape == (3,)
+
+
+def test_save__refuses_names_that_would_be_cut(tmp_path):
+    for names in ({"a\0b": np.ones(2)}, {"\ud800": np.ones(2)},
+                  {"a": np.ones(2), "a\0": np.ones(2)}):
+        with pytest.raises(isthmus.Error, match="NUL") as e:
+            isthmus.save(tmp_path / "x.safetensors", names)
+        assert e.value.code == 101
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_save__writes_a_state_dict_that_others_load(tmp_path):
     torch = pytest.importorskip("torch")
     oracle = pytest.importorskip("safetensors.torch")
