@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: one line that ends in a code, exit code 1, no partial file."""
 
+import os
 import re
 import resource
 import shutil
@@ -153,6 +154,27 @@ def test_outputs_of_a_program_without_any__are_refused(place, folder):
     done = cli_env.run(folder, "run", "none.mlir", "a.npy", "--plugin",
                        cli_env.plugin())
     assert done.code == 0
+
+
+@pytest.mark.parametrize("words", [
+    ["probe", "pipe.so"], ["doctor", "-p", "pipe.so"],
+    ["move", "a.npy", "pjrt:pipe.so"],
+    ["run", "add.mlir", "--plugin", "pipe.so", "a.npy", "a.npy"],
+], ids=lambda words: words[0])
+def test_a_pipe_as_plugin__is_refused_with_nothing_read(words, folder):
+    """The pipe holds bytes, so that a command that reads it does not hang."""
+    os.mkfifo(folder / "pipe.so")
+    end = os.open(folder / "pipe.so", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        os.write(end, b"\x7fELF" * 1024)
+        if words[0] == "doctor":
+            done = cli_env.run(folder, *words)
+            assert b"IST_ERR_NOT_A_PLUGIN" in done.out
+        else:
+            refused(folder, "NOT_A_PLUGIN", *words)
+        assert len(os.read(end, 8192)) == 4096
+    finally:
+        os.close(end)
 
 
 def test_a_library_without_the_function__is_no_plugin(folder):
