@@ -89,8 +89,11 @@ static ist_tensor *output_of(const ist_device *device, ist_tensor *input) {
                  .input_count = 1,
                  .outputs = &output,
                  .output_count = 1};
-  if (ist_program_compile(device, program_text, strlen(program_text), "add",
-                          &program, &err) ||
+  if (ist_program_compile(
+          device, program_text, strlen(program_text),
+          &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                                 .name = "add"},
+          &program, &err) ||
       ist_program_run(program, &run, &err) || ist_tensor_wait(output, &err)) {
     bench_fail("export", err.message);
   }

@@ -113,14 +113,14 @@ static ist_code plan_described(ist__cmd *cmd, const char *source,
   ist__target at;
   size_t here = 0, there = 0;
   ist_offer offer = {.struct_size = sizeof offer};
-  ist_capability target;
+  ist_capability memory, target;
   ist_wish wish = {.struct_size = sizeof wish,
                    .copy = cmd->wish.copy,
                    .read_only = cmd->wish.read_only,
                    .mutable_source = cmd->wish.mutable_source};
   ist_code code = ist__cmd_target(cmd, source, false, &at, err);
   if (code == IST_OK) {
-    code = capability_of(at.device, at.memory, &here, &offer.memory, err);
+    code = capability_of(at.device, at.memory, &here, &memory, err);
   }
   if (code == IST_OK) {
     code = capability_of(to->device, to->memory, &there, &target, err);
@@ -137,7 +137,8 @@ static ist_code plan_described(ist__cmd *cmd, const char *source,
   offer.nbytes = view->nbytes;
   offer.in_place = at.device == to->device && here == there &&
                    (offer.layout & ~target.layouts) == 0;
-  offer.peer = same_backend && (offer.memory.can & IST_CAN_PEER) != 0;
+  offer.peer = same_backend && (memory.can & IST_CAN_PEER) != 0;
+  offer.memory = &memory;
   code = ist_route_plan(&offer, &target, &wish, out, err);
   (void)snprintf(out->source, sizeof out->source, "%s", source);
   (void)snprintf(out->target, sizeof out->target, "%s", cmd->operands.at[1]);

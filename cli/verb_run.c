@@ -64,8 +64,11 @@ static ist_code compile(session *s, ist_error *err) {
   if (code != IST_OK) return code;
   ist__cmd_progress(s->cmd, "compiling %s", path);
   double start = now();
-  code =
-      ist_program_compile(s->target.device, text, size, path, &s->program, err);
+  code = ist_program_compile(
+      s->target.device, text, size,
+      &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                             .name = path},
+      &s->program, err);
   s->seconds[COMPILE] = now() - start;
   ist__cmd_progress(s->cmd, NULL);
   ist_deallocate(s->cmd->context, text);

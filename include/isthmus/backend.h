@@ -21,8 +21,10 @@ extern "C" {
 #define IST_BACKEND_ABI 1
 
 // A device as its backend describes it. All pointers are lent by the backend
-// until close. capability.struct_size and ist_memory_info.struct_size are set.
+// until close. Every struct_size is set: those of the first device and of a
+// device's first memory tell how far apart the elements of their arrays are.
 typedef struct ist_device_facts {
+  size_t struct_size;
   const char *name;
   const char *kind;
   int64_t id;

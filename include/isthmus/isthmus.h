@@ -64,10 +64,22 @@ typedef struct ist_context_options {
   void *log_self;
 } ist_context_options;
 
-// Makes a context; options may be NULL.
+// Makes a context; options may be NULL. Where this header is read it is the
+// macro below, which also refuses a library that the header does not fit.
 // Gives *out. Fails: ARGUMENT, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_context_create(const ist_context_options *options,
                                     ist_context **out, ist_error *err);
+
+// The same for a caller built with the header of a version
+// (IST_VERSION_NUMBER). It fits a library of its own major version, not older
+// than itself; before 1.0 of its own minor version.
+// Gives *out. Fails: HEADER_VERSION, ARGUMENT, NO_ALLOCATION. Threads: any.
+// Since: 0.1.
+IST_API ist_code ist_context_create_for(int32_t header_version,
+                                        const ist_context_options *options,
+                                        ist_context **out, ist_error *err);
+#define ist_context_create(options, out, err) \
+  ist_context_create_for(IST_VERSION_NUMBER, options, out, err)
 
 // Counts one holder more, or one less; the last one frees. NULL is allowed.
 // Retains context. Fails: never. Threads: any. Since: 0.1.
@@ -296,15 +308,15 @@ typedef struct ist_receipt {
 // The source of a crossing, as the route sees it.
 typedef struct ist_offer {
   size_t struct_size;
-  ist_capability memory;  // of the memory that it lies in
-  uint32_t layout;        // set of ist_layout
-  int32_t dtype;          // number of its dtype
-  ist_grant grant;        // never IST_GRANT_FROM_SOURCE
-  uint64_t address;       // of element 0; 0 when unknown
-  uint64_t nbytes;        // payload, bytes
-  bool in_place;          // it lies in the target's own memory already
-  bool peer;              // another memory of the target's own backend
-  bool padded;            // sub-byte elements, one to a byte
+  const ist_capability *memory;  // of the memory that it lies in
+  uint32_t layout;               // set of ist_layout
+  int32_t dtype;                 // number of its dtype
+  ist_grant grant;               // never IST_GRANT_FROM_SOURCE
+  uint64_t address;              // of element 0; 0 when unknown
+  uint64_t nbytes;               // payload, bytes
+  bool in_place;                 // it lies in the target's own memory already
+  bool peer;                     // another memory of the target's own backend
+  bool padded;                   // sub-byte elements, one to a byte
 } ist_offer;
 
 typedef struct ist_wish {
@@ -448,11 +460,12 @@ IST_API ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
                                  ist_error *err);
 
 // Copies a tensor's elements into memory of this process of the same dtype and
-// shape, any strides without overlap.
-// Borrows all. Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, NDIM ..
-// DEVICE_CODE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+// shape, any strides without overlap. Of options (NULL allowed) only the names
+// are read. Borrows all. Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, NDIM
+// .. DEVICE_CODE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_copy_into(ist_tensor *tensor,
                                       const DLTensor *target,
+                                      const ist_options *options,
                                       ist_receipt *receipt, ist_error *err);
 
 // Retains tensor. Fails: never. Threads: any. Since: 0.1.
@@ -539,11 +552,17 @@ IST_API ist_code ist_file_save(const char *path, const char *const *names,
 // A compiled program on one device. Counted; retains its backend.
 typedef struct ist_program ist_program;
 
-// Compiles StableHLO (text or bytecode) for a device. name stands in errors
-// (a file's path); NULL: "program". Gives *out. Fails: ARGUMENT, PROGRAM,
-// NO_PROGRAMS, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+typedef struct ist_program_options {
+  size_t struct_size;
+  const char *name;  // stands in errors (a file's path); NULL: "program"
+} ist_program_options;
+
+// Compiles StableHLO (text or bytecode) for a device; options may be NULL.
+// Gives *out. Fails: ARGUMENT, PROGRAM, NO_PROGRAMS, PLUGIN, NO_ALLOCATION.
+// Threads: any. Since: 0.1.
 IST_API ist_code ist_program_compile(const ist_device *device, const void *code,
-                                     size_t size, const char *name,
+                                     size_t size,
+                                     const ist_program_options *options,
                                      ist_program **out, ist_error *err);
 // Retains program. Fails: never. Threads: any. Since: 0.1.
 IST_API void ist_program_retain(ist_program *program);
@@ -563,8 +582,8 @@ IST_API ist_code ist_program_output(const ist_program *program, size_t index,
                                     ist_spec *out, ist_error *err);
 
 // The arguments of one run. inputs are moved to the program's device as by
-// ist_tensor_move with options; receipts (NULL, or input_count of them, each
-// with its struct_size set) tell how. outputs has room for output_count.
+// ist_tensor_move with options; receipts (NULL, or input_count of them, all
+// with the same struct_size set) tell how. outputs has room for output_count.
 typedef struct ist_run {
   size_t struct_size;
   ist_tensor *const *inputs;

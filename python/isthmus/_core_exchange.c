@@ -267,7 +267,7 @@ static PyObject *copy_into(ist__py_state *state, PyObject *source,
   }
   if (code == IST_OK) {
     Py_BEGIN_ALLOW_THREADS code =
-        ist_tensor_copy_into(from, ist_tensor_view(to), &receipt, &err);
+        ist_tensor_copy_into(from, ist_tensor_view(to), NULL, &receipt, &err);
     Py_END_ALLOW_THREADS
   }
   ist__py_release(from);

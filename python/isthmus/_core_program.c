@@ -89,8 +89,11 @@ PyObject *ist__py_program_compile(ist__py_state *state,
   ist_program *inside = NULL;
   ist_error err = {0};
   ist_code result;
-  Py_BEGIN_ALLOW_THREADS result =
-      ist_program_compile(device, text, (size_t)size, name, &inside, &err);
+  Py_BEGIN_ALLOW_THREADS result = ist_program_compile(
+      device, text, (size_t)size,
+      &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                             .name = name},
+      &inside, &err);
   Py_END_ALLOW_THREADS Py_DECREF(bytes);
   if (result != IST_OK) return ist__py_raise(state, &err);
   program *self = PyObject_New(program, state->program_type);

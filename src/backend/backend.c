@@ -250,6 +250,18 @@ static ist_code check_memory(const ist_backend_ops *ops,
   return IST_OK;
 }
 
+// Number index of an array whose author's struct may be shorter than ours.
+static const void *element(const void *first, size_t index) {
+  return (const char *)first + index * *(const size_t *)first;
+}
+
+static void read_memory(const void *from, ist_memory_info *out) {
+  ist__struct_read(out, sizeof *out, from);
+  ist_capability capability;
+  ist__struct_read(&capability, sizeof capability, &out->capability);
+  out->capability = capability;
+}
+
 static ist_code check_facts(const ist_backend_ops *ops,
                             const ist_backend_facts *facts, ist_error *err) {
   if (facts->name == NULL || facts->platform == NULL ||
@@ -258,17 +270,71 @@ static ist_code check_facts(const ist_backend_ops *ops,
     return abi_error(ops->name, "describe left a fact NULL", err);
   }
   for (size_t d = 0; d < facts->device_count; d++) {
-    const ist_device_facts *device = &facts->devices[d];
-    if (device->name == NULL || device->kind == NULL ||
-        device->memories == NULL || device->memory_count == 0 ||
-        device->default_memory >= device->memory_count) {
+    ist_device_facts device;
+    if (facts->devices->struct_size <= sizeof(size_t)) {
+      return abi_error(ops->name, "a device without struct_size", err);
+    }
+    ist__struct_read(&device, sizeof device, element(facts->devices, d));
+    if (device.name == NULL || device.kind == NULL || device.memories == NULL ||
+        device.memory_count == 0 ||
+        device.default_memory >= device.memory_count) {
       return abi_error(ops->name, "a device without name or memory", err);
     }
-    for (size_t m = 0; m < device->memory_count; m++) {
-      ist_code code = check_memory(ops, &device->memories[m], err);
+    for (size_t m = 0; m < device.memory_count; m++) {
+      if (device.memories->struct_size <= sizeof(size_t)) {
+        return abi_error(ops->name, "a memory without struct_size", err);
+      }
+      ist_memory_info memory;
+      read_memory(element(device.memories, m), &memory);
+      ist_code code = check_memory(ops, &memory, err);
       if (code != IST_OK) return code;
     }
   }
+  return IST_OK;
+}
+
+// Facts that were checked become devices and memories of our own. A runtime
+// cannot have so many that a size overflows: each has facts in memory already.
+static ist_code build(ist_context *context, const ist_backend_ops *ops,
+                      void *self, bool is_host, const ist_backend_facts *facts,
+                      ist_backend **out, ist_error *err) {
+  size_t memory_count = 0;
+  for (size_t d = 0; d < facts->device_count; d++) {
+    ist_device_facts device;
+    ist__struct_read(&device, sizeof device, element(facts->devices, d));
+    memory_count += device.memory_count;
+  }
+  size_t size = sizeof(ist_backend) + facts->device_count * sizeof(ist_device);
+  size_t room = memory_count * sizeof(ist_memory_info);
+  ist_backend *backend = ist__alloc_zero(&context->env, size);
+  ist_memory_info *memories = ist__alloc_zero(&context->env, room);
+  if (backend == NULL || memories == NULL) {
+    ist__free(&context->env, backend);
+    ist__free(&context->env, memories);
+    return ist__error_memory(err, "a backend", size + room);
+  }
+  ist__refcount_init(&backend->refs);
+  backend->is_host = is_host;
+  backend->context = context;
+  backend->ops = *ops;
+  backend->self = self;
+  backend->facts = *facts;
+  backend->memories = memories;
+  pthread_mutex_init(&backend->lend_lock, NULL);
+  pthread_cond_init(&backend->lend_done, NULL);
+  for (size_t d = 0; d < facts->device_count; d++) {
+    ist_device *device = &backend->devices[d];
+    *device = (ist_device){.backend = backend, .index = d};
+    ist__struct_read(&device->facts, sizeof device->facts,
+                     element(facts->devices, d));
+    for (size_t m = 0; m < device->facts.memory_count; m++) {
+      read_memory(element(device->facts.memories, m), &memories[m]);
+    }
+    device->facts.memories = memories;
+    memories += device->facts.memory_count;
+  }
+  if (!is_host) ist_context_retain(context);
+  *out = backend;
   return IST_OK;
 }
 
@@ -292,25 +358,7 @@ ist_code ist__backend_open(ist_context *context, const ist_backend_ops *ops,
   code = known.describe(self, &facts, err);
   if (code == IST_OK) code = check_facts(&known, &facts, err);
   if (code != IST_OK) return code;
-  // A runtime cannot have so many devices that this product overflows: each
-  // has facts of its own in memory.
-  size_t size = sizeof(ist_backend) + facts.device_count * sizeof(ist_device);
-  ist_backend *backend = ist__alloc_zero(&context->env, size);
-  if (backend == NULL) return ist__error_memory(err, "a backend", size);
-  ist__refcount_init(&backend->refs);
-  backend->is_host = is_host;
-  backend->context = context;
-  backend->ops = known;
-  backend->self = self;
-  backend->facts = facts;
-  pthread_mutex_init(&backend->lend_lock, NULL);
-  pthread_cond_init(&backend->lend_done, NULL);
-  for (size_t d = 0; d < facts.device_count; d++) {
-    backend->devices[d] = (ist_device){backend, d, &facts.devices[d]};
-  }
-  if (!is_host) ist_context_retain(context);
-  *out = backend;
-  return IST_OK;
+  return build(context, &known, self, is_host, &facts, out, err);
 }
 
 void ist__backend_free(ist_backend *backend) {
@@ -319,6 +367,7 @@ void ist__backend_free(ist_backend *backend) {
   backend->ops.close(backend->self);
   pthread_cond_destroy(&backend->lend_done);
   pthread_mutex_destroy(&backend->lend_lock);
+  ist__free(&context->env, backend->memories);
   ist__free(&context->env, backend);
   if (!is_host) ist_context_release(context);
 }

@@ -15,7 +15,9 @@
 struct ist_device {
   ist_backend *backend;
   size_t index;
-  const ist_device_facts *facts;  // lent by the runtime until close
+  // A copy of the author's, with memories of our own size; its strings are lent
+  // by the runtime until close.
+  ist_device_facts facts;
 };
 
 struct ist_backend {
@@ -28,6 +30,7 @@ struct ist_backend {
   // Guards who is lending a tensor's address; never held during a slot.
   pthread_mutex_t lend_lock;
   pthread_cond_t lend_done;
+  ist_memory_info *memories;  // of all devices, one after the other
   ist_device devices[];
 };
 

@@ -9,8 +9,32 @@
 #include "base/error.h"
 #include "base/structs.h"
 
-ist_code ist_context_create(const ist_context_options *options,
-                            ist_context **out, ist_error *err) {
+// Before 1.0 a minor version may change the interface; after it only adds.
+static ist_code check_header(int32_t version, ist_error *err) {
+  int32_t major = version / 10000, minor = version / 100 % 100;
+  bool fits = major == IST_VERSION_MAJOR &&
+              (IST_VERSION_MAJOR == 0 ? minor == IST_VERSION_MINOR
+                                      : minor <= IST_VERSION_MINOR);
+  if (fits) return IST_OK;
+  return ist_error_set(err, IST_ERR_HEADER_VERSION,
+                       "a context could not be made: the program was built "
+                       "with the headers of isthmus %d.%d.%d, the library is "
+                       "%s; needs headers and library of one version",
+                       (int)major, (int)minor, (int)(version % 100),
+                       IST_VERSION_STRING);
+}
+
+ist_code ist_context_create_for(int32_t header_version,
+                                const ist_context_options *options,
+                                ist_context **out, ist_error *err) {
+  if (out != NULL) *out = NULL;
+  ist_code code = check_header(header_version, err);
+  return code != IST_OK ? code : (ist_context_create)(options, out, err);
+}
+
+// The parentheses keep the header's macro away.
+ist_code(ist_context_create)(const ist_context_options *options,
+                             ist_context **out, ist_error *err) {
   if (out == NULL) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "a context could not be made: out is NULL; needs a "

@@ -41,7 +41,7 @@ ist_backend *ist_device_backend(const ist_device *device) {
 ist_code ist_device_describe(const ist_device *device, ist_device_info *out,
                              ist_error *err) {
   if (device == NULL || !ist__struct_ok(out)) return no_out("a device", err);
-  const ist_device_facts *facts = device->facts;
+  const ist_device_facts *facts = &device->facts;
   ist_device_info info = {
       .struct_size = sizeof info,
       .name = facts->name,
@@ -59,27 +59,26 @@ ist_code ist_device_describe(const ist_device *device, ist_device_info *out,
 ist_code ist_device_memory(const ist_device *device, size_t index,
                            ist_memory_info *out, ist_error *err) {
   if (device == NULL || !ist__struct_ok(out)) return no_out("a memory", err);
-  if (index >= device->facts->memory_count) {
+  if (index >= device->facts.memory_count) {
     return ist_error_set(err, IST_ERR_NO_MEMORY_KIND,
                          "memory %zu of %s could not be described: there are "
                          "%zu; needs a smaller number",
-                         index, device->facts->name,
-                         device->facts->memory_count);
+                         index, device->facts.name, device->facts.memory_count);
   }
   ist_memory_info info;
-  ist__struct_read(&info, sizeof info, &device->facts->memories[index]);
+  ist__struct_read(&info, sizeof info, &device->facts.memories[index]);
   ist__struct_write(out, &info, sizeof info);
   return IST_OK;
 }
 
 const ist_capability *ist__device_capability(const ist_device *device,
                                              size_t index) {
-  return &device->facts->memories[index].capability;
+  return &device->facts.memories[index].capability;
 }
 
 ist_code ist__device_find_memory(const ist_device *device, const char *kind,
                                  size_t *out, ist_error *err) {
-  const ist_device_facts *facts = device->facts;
+  const ist_device_facts *facts = &device->facts;
   *out = facts->default_memory;
   if (kind == NULL || kind[0] == '\0') return IST_OK;
   for (size_t m = 0; m < facts->memory_count; m++) {

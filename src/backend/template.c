@@ -227,7 +227,8 @@ static void describe_devices(runtime *r, uint64_t dtypes) {
                        .dtypes = dtypes,
                        .dl_device = where}};
     snprintf(r->names[d], sizeof r->names[d], "template:%zu", d);
-    r->devices[d] = (ist_device_facts){.name = r->names[d],
+    r->devices[d] = (ist_device_facts){.struct_size = sizeof r->devices[d],
+                                       .name = r->names[d],
                                        .kind = "template",
                                        .id = (int64_t)d,
                                        .dl_device = where,

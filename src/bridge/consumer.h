@@ -16,8 +16,10 @@ typedef struct ist__consumer {
 // honours READ_ONLY. legacy: a managed tensor without version, which can say
 // neither READ_ONLY (an unnamed consumer then counts as ignoring it) nor that
 // sub-byte elements are padded.
-void ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
-                        bool legacy, ist__consumer *out);
+// Fails: ARGUMENT for a consumer that cannot be (an alignment that is no power
+// of two, no struct_size).
+ist_code ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
+                            bool legacy, ist__consumer *out, ist_error *err);
 
 ist_code ist__consumer_decide(const ist__cargo *cargo,
                               const ist__consumer *consumer, ist__decision *out,

@@ -23,18 +23,44 @@ ist_code ist__target_make(const ist_device *device, const ist_options *options,
   return IST_OK;
 }
 
-ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist__cargo *out,
-                              ist_error *err) {
-  const DLTensor *at;
-  ist_code code = ist__tensor_lend(tensor, &at, err);
-  if (code != IST_OK) return code;
-  ist__tensor_view_of(tensor, at, &out->view);
+// A loan that a backend refuses is no failure while there is another way to the
+// bytes: the slow path is mandatory. What says that the values are not there,
+// or that the machine or a test failed, is one.
+static bool can_do_without_loan(const ist_tensor *tensor, ist_code code) {
+  bool refused = code == IST_ERR_PLUGIN || code == IST_ERR_PLUGIN_SLOT ||
+                 code == IST_ERR_NOT_ADDRESSABLE ||
+                 code == IST_ERR_TARGET_LAYOUT || code == IST_ERR_BACKEND_ABI;
+  return refused &&
+         (ist__tensor_capability(tensor)->can & IST_CAN_COPY_OUT) != 0;
+}
+
+ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist_copy copy,
+                              ist__cargo *out, ist_error *err) {
+  const DLTensor *at = &tensor->view;
+  ist_code code = IST_OK;
   out->memory = ist__tensor_capability(tensor);
+  uint32_t ways = IST_CAN_COPY_OUT;
+  bool lend = copy != IST_COPY_ALWAYS || (out->memory->can & ways) == 0 ||
+              tensor->borrowed_address;
+  if (lend) code = ist__tensor_lend(tensor, &at, err);
+  if (code != IST_OK && !can_do_without_loan(tensor, code)) return code;
+  if (code != IST_OK || !lend) {
+    at = &tensor->view;
+    out->unlent = *out->memory;
+    out->unlent.can &= ~(uint32_t)IST_CAN_LEND;
+    out->memory = &out->unlent;
+  }
+  ist__error_clear(err);
+  ist__tensor_view_of(tensor, at, &out->view);
   out->grant = tensor->grant;
   out->tensor = tensor;
   out->release = NULL;
   out->release_self = NULL;
   return IST_OK;
+}
+
+void ist__cargo_release_tensor(void *tensor) {
+  ist_tensor_release(tensor);
 }
 
 static bool options_ok(const ist_options *options) {
@@ -55,7 +81,7 @@ ist_code ist__cargo_decide(const ist__cargo *cargo,
   }
   ist_offer offer = {
       .struct_size = sizeof offer,
-      .memory = *cargo->memory,
+      .memory = cargo->memory,
       .layout = cargo->view.layout,
       .dtype = cargo->view.dtype_number,
       .grant = cargo->grant,
@@ -80,9 +106,8 @@ ist_code ist__crossing_decide(const ist__cargo *cargo,
       t != NULL && t->device->backend == target->device->backend;
   bool in_place = same_backend && t->device == target->device &&
                   t->memory == target->memory && layout_fits;
-  bool peer = same_backend && t->device->backend->ops.copy_peer != NULL;
   return ist__cargo_decide(cargo, target->capability, &target->options,
-                           in_place, peer, out, err);
+                           in_place, same_backend, out, err);
 }
 
 void ist__cargo_place(const ist__cargo *cargo, const ist_options *options,
@@ -171,163 +196,135 @@ ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
   return code;
 }
 
-// What a crossing makes, and the view that it is made of.
+typedef enum entry {
+  ENTRY_VIEW,  // the target views the memory; release belongs to the result
+  ENTRY_COPY,  // the target takes the bytes, dense and row-major
+  ENTRY_PEER   // the backend copies the source's buffer
+} entry;
+
+// What a crossing makes, and what it is made of.
 typedef struct arrival {
   const ist__target *target;
-  ist_context *context;
-  const ist__view *view;
+  entry entry;
+  ist__view *view;
+  ist_tensor *source;  // of ENTRY_PEER
   ist_grant grant;
   bool copied;
-  bool address;
+  ist_release_fn release;  // of ENTRY_VIEW
+  void *release_self;
 } arrival;
 
-static ist_tensor *arrive(const arrival *a, ist_error *err) {
-  ist__tensor_facts facts = {.device = a->target->device,
-                             .memory = a->target->memory,
+static ist_code call_entry(const arrival *a, const ist_placement *place,
+                           void **out, ist_error *err) {
+  ist_backend *backend = a->target->device->backend;
+  switch (a->entry) {
+    case ENTRY_VIEW:
+      return ist__backend_adopt(backend, place, out, err);
+    case ENTRY_COPY:
+      return ist__backend_copy_in(backend, place, out, err);
+    case ENTRY_PEER:
+      break;
+  }
+  return ist__backend_copy_peer(backend, a->source->buffer, place, out, err);
+}
+
+static ist_code enter(const arrival *a, ist_tensor **out, ist_error *err) {
+  const ist__target *target = a->target;
+  bool address = a->entry == ENTRY_VIEW &&
+                 (target->capability->can & IST_CAN_HOST_ADDRESS) != 0;
+  ist__tensor_facts facts = {.device = target->device,
+                             .memory = target->memory,
                              .view = a->view,
                              .grant = a->grant,
                              .copied = a->copied,
-                             .address = a->address};
-  return ist__tensor_make(&facts, err);
-}
-
-static ist_placement placement(const ist__target *target, DLTensor *view,
-                               bool padded) {
-  return (ist_placement){.struct_size = sizeof(ist_placement),
+                             .address = address};
+  ist_tensor *t = ist__tensor_make(&facts, err);
+  if (t == NULL) return IST_ERR_NO_ALLOCATION;
+  DLTensor view;
+  ist__view_borrow(a->view, &view);
+  ist_placement place = {.struct_size = sizeof place,
                          .device = target->device->index,
                          .memory = target->memory,
-                         .view = view,
-                         .padded = padded};
-}
-
-// The target views a->view; release belongs to the result on success.
-static ist_code adopt(const arrival *a, ist_release_fn release,
-                      void *release_self, ist_tensor **out, ist_error *err) {
-  ist_tensor *t = arrive(a, err);
-  if (t == NULL) return IST_ERR_NO_ALLOCATION;
-  DLTensor view;
-  ist__view_borrow((ist__view *)(uintptr_t)a->view, &view);
-  ist_placement place = placement(a->target, &view, a->view->padded);
-  place.release = release;
-  place.release_self = release_self;
-  ist_code code =
-      ist__backend_adopt(a->target->device->backend, &place, &t->buffer, err);
-  if (code != IST_OK) {
+                         .view = &view,
+                         .padded = a->view->padded,
+                         .release = a->release,
+                         .release_self = a->release_self};
+  ist_code code = call_entry(a, &place, &t->buffer, err);
+  if (code == IST_OK) {
+    *out = t;
+  } else {
     ist__tensor_discard(t);
-    return code;
   }
-  *out = t;
-  return IST_OK;
+  return code;
 }
 
-// The target takes the bytes of a->view, dense and row-major.
-static ist_code copy_in(const arrival *a, ist_tensor **out, ist_error *err) {
-  ist__view dense = *a->view;
-  dense.padded = false;
-  arrival without_address = *a;
-  without_address.address = false;
-  without_address.view = &dense;
-  ist_tensor *t = arrive(&without_address, err);
-  if (t == NULL) return IST_ERR_NO_ALLOCATION;
-  DLTensor view;
-  ist__view_borrow(&dense, &view);
-  ist_placement place = placement(a->target, &view, a->view->padded);
-  ist_code code =
-      ist__backend_copy_in(a->target->device->backend, &place, &t->buffer, err);
-  if (code != IST_OK) {
-    ist__tensor_discard(t);
-    return code;
+static ist_code cross_alias(ist__cargo *cargo, const ist__target *target,
+                            bool in_place, ist_tensor **out, ist_error *err) {
+  ist_tensor *source = cargo->tensor;
+  if (source != NULL) ist_tensor_retain(source);
+  if (in_place) {
+    *out = source;
+    return IST_OK;
   }
-  *out = t;
-  return IST_OK;
+  arrival a = {.target = target,
+               .entry = ENTRY_VIEW,
+               .view = &cargo->view,
+               .grant = cargo->grant,
+               .release = cargo->release,
+               .release_self = cargo->release_self};
+  if (source != NULL) {
+    a.release = ist__cargo_release_tensor;
+    a.release_self = source;
+  }
+  ist_code code = enter(&a, out, err);
+  if (code != IST_OK && source != NULL) ist_tensor_release(source);
+  return code;
 }
 
-static ist_code copy_peer(const ist__cargo *cargo, const arrival *a,
-                          ist_tensor **out, ist_error *err) {
+static ist_code cross_peer(const ist__cargo *cargo, arrival *a,
+                           ist_tensor **out, ist_error *err) {
   ist__view dense;
   ist_code code = ist__view_dense(cargo->view.dtype, cargo->view.ndim,
                                   cargo->view.shape, false, &dense, err);
   if (code != IST_OK) return code;
-  arrival without_address = *a;
-  without_address.address = false;
-  without_address.view = &dense;
-  ist_tensor *t = arrive(&without_address, err);
-  if (t == NULL) return IST_ERR_NO_ALLOCATION;
-  DLTensor view;
-  ist__view_borrow(&dense, &view);
-  ist_placement place = placement(a->target, &view, false);
-  code = ist__backend_copy_peer(a->target->device->backend,
-                                cargo->tensor->buffer, &place, &t->buffer, err);
-  if (code != IST_OK) {
-    ist__tensor_discard(t);
-    return code;
-  }
-  *out = t;
-  return IST_OK;
+  a->entry = ENTRY_PEER;
+  a->view = &dense;
+  a->source = cargo->tensor;
+  return enter(a, out, err);
 }
 
-static void release_tensor(void *self) {
-  ist_tensor_release(self);
-}
-
-static ist_code cross_alias(const ist__cargo *cargo, arrival *a,
-                            const ist__decision *decision, ist_tensor **out,
-                            ist_error *err) {
-  ist_tensor *source = cargo->tensor;
-  if (ist__decision_has(decision, IST__REASON_IN_PLACE)) {
-    ist_tensor_retain(source);
-    *out = source;
-    return IST_OK;
-  }
-  a->view = &cargo->view;
-  a->grant = cargo->grant;
-  a->copied = false;
-  a->address = (a->target->capability->can & IST_CAN_HOST_ADDRESS) != 0;
-  if (source == NULL) {
-    return adopt(a, cargo->release, cargo->release_self, out, err);
-  }
-  ist_tensor_retain(source);
-  ist_code code = adopt(a, release_tensor, source, out, err);
-  if (code != IST_OK) ist_tensor_release(source);
-  return code;
-}
-
-static ist_code cross_copy(const ist__cargo *cargo, arrival *a,
-                           const ist__decision *decision, ist_tensor **out,
-                           ist_error *err) {
-  const ist_capability *to = a->target->capability;
+static ist_code cross_copy(ist__cargo *cargo, const ist__target *target,
+                           bool peer, ist_tensor **out, ist_error *err) {
+  const ist_capability *to = target->capability;
   uint32_t viewing = IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS;
   bool host_writes = (to->can & viewing) == viewing;
-  a->grant = IST_GRANT_WRITABLE;
-  a->copied = true;
-  a->address = host_writes;
-  if (ist__decision_has(decision, IST__REASON_PEER)) {
-    return copy_peer(cargo, a, out, err);
-  }
+  arrival a = {.target = target,
+               .entry = host_writes ? ENTRY_VIEW : ENTRY_COPY,
+               .view = &cargo->view,
+               .grant = IST_GRANT_WRITABLE,
+               .copied = true};
+  if (peer) return cross_peer(cargo, &a, out, err);
   bool gather = host_writes || !ist__cargo_host_reads(cargo) ||
                 cargo->view.layout != IST_LAYOUT_ROW_MAJOR ||
                 cargo->view.padded;
-  if (!gather) {
-    a->view = &cargo->view;
-    return copy_in(a, out, err);
-  }
-  bool padded = cargo->view.padded && (to->can & IST_CAN_PADDED) != 0;
+  if (!gather) return enter(&a, out, err);
+  bool padded =
+      host_writes && cargo->view.padded && (to->can & IST_CAN_PADDED) != 0;
   ist__view block;
-  ist_code code =
-      ist__cargo_gather(cargo, a->context, to->alignment, padded, &block, err);
+  ist_code code = ist__cargo_gather(cargo, target->device->backend->context,
+                                    to->alignment, padded, &block, err);
   if (code != IST_OK) return code;
-  a->view = &block;
+  a.view = &block;
   if (host_writes) {
-    code = adopt(a, ist__block_release, block.data, out, err);
-    if (code != IST_OK) ist__block_release(block.data);
-  } else {
-    code = copy_in(a, out, err);
-    ist__block_release(block.data);
+    a.release = ist__block_release;
+    a.release_self = block.data;
   }
+  code = enter(&a, out, err);
+  if (code != IST_OK || !host_writes) ist__block_release(block.data);
   return code;
 }
 
-ist_code ist__cross(const ist__cargo *cargo, const ist__target *target,
+ist_code ist__cross(ist__cargo *cargo, const ist__target *target,
                     ist_tensor **out, ist_receipt *receipt, ist_error *err) {
   ist__decision decision;
   ist_code code = ist__crossing_decide(cargo, target, &decision, err);
@@ -337,10 +334,9 @@ ist_code ist__cross(const ist__cargo *cargo, const ist__target *target,
     ist__tensor_place(target->device, target->memory, place);
     return ist__refusal(cargo, &target->options, &decision, place, err);
   }
-  arrival a = {.target = target, .context = target->device->backend->context};
   code = decision.route == IST_ROUTE_ALIAS
-             ? cross_alias(cargo, &a, &decision, out, err)
-             : cross_copy(cargo, &a, &decision, out, err);
+             ? cross_alias(cargo, target, decision.in_place, out, err)
+             : cross_copy(cargo, target, decision.peer, out, err);
   if (code == IST_OK) ist__crossing_receipt(cargo, target, &decision, receipt);
   return code;
 }

@@ -12,6 +12,7 @@
 typedef struct ist__cargo {
   ist__view view;
   const ist_capability *memory;  // of the memory that it lies in
+  ist_capability unlent;         // the same, when the address was not lent
   ist_grant grant;
   ist_tensor *tensor;      // the source, when it is a tensor of ours
   ist_release_fn release;  // called once when an alias of it ends
@@ -32,10 +33,16 @@ typedef struct ist__target {
 ist_code ist__target_make(const ist_device *device, const ist_options *options,
                           ist__target *out, ist_error *err);
 
-// A tensor of ours as cargo, its address lent. release stays NULL: an alias
-// retains the tensor. Fails: what the loan fails with.
-ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist__cargo *out,
-                              ist_error *err);
+// A tensor of ours as cargo, waited for. Its address is lent unless copy=always
+// can do without; where the backend does not lend it, the cargo counts as
+// memory without an address and crosses by copies. release stays NULL: an alias
+// retains the tensor. Fails: what the wait fails with, and the loan, where the
+// memory can be read in no other way.
+ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist_copy copy,
+                              ist__cargo *out, ist_error *err);
+
+// An ist_release_fn that gives back a count of a tensor.
+void ist__cargo_release_tensor(void *tensor);
 
 // Decides how the cargo goes to a capability. in_place, peer: see ist_offer.
 // Fails: ARGUMENT for options out of range.
@@ -64,7 +71,7 @@ ist_code ist__refusal(const ist__cargo *cargo, const ist_options *options,
 
 // Plans and crosses. After an alias the cargo's release belongs to *out; after
 // a copy the cargo is no longer used. receipt may be NULL.
-ist_code ist__cross(const ist__cargo *cargo, const ist__target *target,
+ist_code ist__cross(ist__cargo *cargo, const ist__target *target,
                     ist_tensor **out, ist_receipt *receipt, ist_error *err);
 
 // The cargo's elements, dense and row-major, in a fresh block of alignment;

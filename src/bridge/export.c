@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/block.h"
+#include "base/checked.h"
 #include "bridge/consumer.h"
 #include "bridge/outputs.h"
 #include "dlpack/dlpack_write.h"
@@ -27,17 +28,29 @@ static void make_anyone(const ist__cargo *cargo, bool legacy,
       .dl_device = as_it_is ? cargo->memory->dl_device : (DLDevice){kDLCPU, 0}};
 }
 
-void ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
-                        bool legacy, ist__consumer *out) {
+static ist_code read_consumer(const ist_capability *from, ist_capability *out,
+                              ist_error *err) {
+  ist__struct_read(out, sizeof *out, ist__struct_ok(from) ? from : NULL);
+  if (ist__is_power_of_two(out->alignment)) return IST_OK;
+  return ist_error_set(err, IST_ERR_ARGUMENT,
+                       "a tensor could not be exported: its consumer has no "
+                       "struct_size or the alignment %llu; needs a power of "
+                       "two (1: none)",
+                       (unsigned long long)out->alignment);
+}
+
+ist_code ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
+                            bool legacy, ist__consumer *out, ist_error *err) {
+  ist_code code = IST_OK;
   ist__struct_read(&out->options, sizeof out->options, options);
   out->anyone = out->options.consumer == NULL;
   if (out->anyone) {
     make_anyone(cargo, legacy, out);
   } else {
-    ist__struct_read(&out->capability, sizeof out->capability,
-                     out->options.consumer);
+    code = read_consumer(out->options.consumer, &out->capability, err);
   }
   if (legacy) out->capability.can &= ~(uint32_t)IST_CAN_PADDED;
+  return code;
 }
 
 ist_code ist__consumer_decide(const ist__cargo *cargo,
@@ -55,10 +68,6 @@ const char *ist__consumer_place(const ist__consumer *consumer) {
   int32_t code = (int32_t)consumer->capability.dl_device.device_type;
   const char *name = ist_device_code_name(code);
   return name != NULL ? name : "device";
-}
-
-static void release_tensor(void *self) {
-  ist_tensor_release(self);
 }
 
 // The managed tensor of either kind; exactly one of the two is asked for.
@@ -96,7 +105,7 @@ static ist_code export_view(ist__cargo *cargo, const ist__decision *plan,
   ist__export what = {
       .view = &cargo->view,
       .flags = flags_of(plan, &cargo->view),
-      .release = release_tensor,
+      .release = ist__cargo_release_tensor,
       .release_self = cargo->tensor,
       .env = ist__backend_env(ist__tensor_backend(cargo->tensor))};
   ist_tensor_retain(cargo->tensor);
@@ -130,11 +139,15 @@ static ist_code export_copy(const ist__cargo *cargo,
 static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
                               managed_out out, ist_receipt *receipt,
                               ist_error *err) {
+  ist_options known;
+  ist__struct_read(&known, sizeof known, options);
   ist__cargo cargo;
-  ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
+  ist_code code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
   if (code != IST_OK) return code;
   ist__consumer consumer;
-  ist__consumer_make(&cargo, options, out.legacy != NULL, &consumer);
+  code =
+      ist__consumer_make(&cargo, options, out.legacy != NULL, &consumer, err);
+  if (code != IST_OK) return code;
   ist__decision plan;
   code = ist__consumer_decide(&cargo, &consumer, &plan, err);
   if (code != IST_OK) return code;

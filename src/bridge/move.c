@@ -7,6 +7,7 @@
 #include "bridge/crossing.h"
 #include "bridge/outputs.h"
 #include "bridge/route.h"
+#include "tensor/dtype.h"
 #include "tensor/strided_copy.h"
 
 ist_code ist_tensor_move(ist_tensor *tensor, const ist_device *device,
@@ -22,7 +23,7 @@ ist_code ist_tensor_move(ist_tensor *tensor, const ist_device *device,
   ist_code code = ist__target_make(device, options, &target, err);
   if (code != IST_OK) return code;
   ist__cargo cargo;
-  code = ist__cargo_of_tensor(tensor, &cargo, err);
+  code = ist__cargo_of_tensor(tensor, target.options.copy, &cargo, err);
   if (code != IST_OK) return code;
   return ist__cross(&cargo, &target, out, receipt, err);
 }
@@ -36,11 +37,11 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
                          "a route could not be planned: tensor or out is NULL "
                          "or has no struct_size; needs both");
   }
-  ist__cargo cargo;
-  ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
-  if (code != IST_OK) return code;
   ist_options known;
   ist__struct_read(&known, sizeof known, options);
+  ist__cargo cargo;
+  ist_code code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
+  if (code != IST_OK) return code;
   if (known.grant != IST_GRANT_FROM_SOURCE) cargo.grant = known.grant;
   ist__decision plan;
   if (device != NULL) {
@@ -53,7 +54,8 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
     return code;
   }
   ist__consumer consumer;
-  ist__consumer_make(&cargo, options, false, &consumer);
+  code = ist__consumer_make(&cargo, options, false, &consumer, err);
+  if (code != IST_OK) return code;
   code = ist__consumer_decide(&cargo, &consumer, &plan, err);
   if (code != IST_OK) return code;
   char from[IST_MAX_PLACE];
@@ -96,6 +98,13 @@ static ist_code copy_into(const ist__cargo *cargo, const ist__view *to,
 
 static ist_code check_target(const ist__view *from, const DLTensor *target,
                              ist__view *to, ist_error *err) {
+  if (!ist__device_code_is_host((int32_t)target->device.device_type)) {
+    return ist_error_set(err, IST_ERR_NO_ROUTE,
+                         "a tensor could not be copied into memory: device "
+                         "code %d is not the host's; needs memory of this "
+                         "process",
+                         (int)target->device.device_type);
+  }
   ist_code code = ist__view_check(target, from->padded, true, to, err);
   if (code != IST_OK) return code;
   if (to->dtype_number != from->dtype_number) {
@@ -125,15 +134,18 @@ static ist_code check_target(const ist__view *from, const DLTensor *target,
 }
 
 ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
-                              ist_receipt *receipt, ist_error *err) {
+                              const ist_options *options, ist_receipt *receipt,
+                              ist_error *err) {
   ist__outputs_clear(NULL, receipt);
   if (tensor == NULL || target == NULL) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "a tensor could not be copied into memory: tensor or "
                          "target is NULL; needs both");
   }
+  ist_options known;
+  ist__struct_read(&known, sizeof known, options);
   ist__cargo cargo;
-  ist_code code = ist__cargo_of_tensor(tensor, &cargo, err);
+  ist_code code = ist__cargo_of_tensor(tensor, IST_COPY_AUTO, &cargo, err);
   if (code != IST_OK) return code;
   ist__view to;
   code = check_target(&cargo.view, target, &to, err);
@@ -148,8 +160,8 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
       .reasons = {{IST__REASON_INTO, 0, 0}},
   };
   char from[IST_MAX_PLACE];
-  const ist_options none = {.struct_size = sizeof none};
-  ist__cargo_place(&cargo, &none, from);
-  ist__decision_receipt(&made, from, "host", receipt);
+  ist__cargo_place(&cargo, &known, from);
+  const char *name = known.target_name;
+  ist__decision_receipt(&made, from, name != NULL ? name : "host", receipt);
   return IST_OK;
 }

@@ -8,13 +8,6 @@
 #include "base/text.h"
 #include "bridge/route.h"
 
-bool ist__decision_has(const ist__decision *decision, int32_t reason) {
-  for (uint32_t i = 0; i < decision->reason_count; i++) {
-    if (decision->reasons[i].id == reason) return true;
-  }
-  return false;
-}
-
 void ist__decision_receipt(const ist__decision *decision, const char *source,
                            const char *target, ist_receipt *out) {
   if (out == NULL) return;

@@ -40,7 +40,7 @@ static void refuse(plan *p, ist_code code, int32_t reason) {
 
 // Both sides see one memory by one kind of address.
 static bool shares_addresses(const plan *p) {
-  const ist_capability *from = &p->from->memory, *to = p->to;
+  const ist_capability *from = p->from->memory, *to = p->to;
   if (!can(from, IST_CAN_LEND)) return false;
   if (can(from, IST_CAN_HOST_ADDRESS) && can(to, IST_CAN_HOST_ADDRESS)) {
     return true;
@@ -154,7 +154,7 @@ static verdict judge_view(plan *p) {
 // One copy where the host can read the source or write the target, two where
 // it can do neither, or where a gathered host copy must still go in.
 static void plan_copy(plan *p) {
-  const ist_capability *from = &p->from->memory, *to = p->to;
+  const ist_capability *from = p->from->memory, *to = p->to;
   bool host_reads = can(from, IST_CAN_HOST_ADDRESS | IST_CAN_LEND);
   bool host_writes = can(to, IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS);
   bool peer = p->from->peer && can(from, IST_CAN_PEER);
@@ -173,6 +173,7 @@ static void plan_copy(plan *p) {
     hops = 1;
   } else if (peer) {
     because(p, IST__REASON_PEER);
+    p->out->peer = true;
   } else {
     because(p, IST__REASON_STAGED);
     hops = 2;
@@ -208,6 +209,7 @@ static void plan_route(plan *p) {
   verdict answer = can_view(p) ? judge_view(p) : COPY;
   if (answer == SHARE) {
     because(p, from->in_place ? IST__REASON_IN_PLACE : IST__REASON_VIEWED);
+    p->out->in_place = from->in_place;
     p->out->route = IST_ROUTE_ALIAS;
     p->out->read_only = p->grant != IST_GRANT_WRITABLE;
   } else if (p->wish->copy == IST_COPY_NEVER) {
@@ -239,6 +241,8 @@ void ist__route_decide(const ist_offer *offer, const ist_capability *target,
   out->reason_count = 0;
   out->bytes_moved = 0;
   out->read_only = false;
+  out->in_place = false;
+  out->peer = false;
   plan p = {offer, target, wish, offer->grant, out};
   // Memory in which two indices share an address is never written through.
   if ((offer->layout & IST_LAYOUT_OVERLAP) != 0) p.grant = IST_GRANT_READ_ONLY;
@@ -258,9 +262,13 @@ ist_code ist_route_plan(const ist_offer *offer, const ist_capability *target,
   ist_capability to;
   ist_wish asked;
   ist__struct_read(&from, sizeof from, offer);
+  ist_capability memory;
+  ist__struct_read(&memory, sizeof memory, from.memory);
   ist__struct_read(&to, sizeof to, target);
   ist__struct_read(&asked, sizeof asked, wish);
-  if (!offer_ok(&from) || !wish_ok(&asked)) {
+  bool known = ist__struct_ok(from.memory);
+  from.memory = &memory;
+  if (!known || !offer_ok(&from) || !wish_ok(&asked)) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "a route could not be planned: a field of offer or "
                          "wish is out of range; needs a dtype number, a grant "

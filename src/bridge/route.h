@@ -22,6 +22,8 @@ typedef struct ist__decision {
   uint32_t reason_count;
   uint64_t bytes_moved;
   bool read_only;
+  bool in_place;  // an alias that is the source itself
+  bool peer;      // a copy by the backend, between its own memories
   ist_reason reasons[IST_MAX_REASONS];
 } ist__decision;
 
@@ -29,9 +31,6 @@ typedef struct ist__decision {
 // promise; ist_route_plan checks it).
 void ist__route_decide(const ist_offer *offer, const ist_capability *target,
                        const ist_wish *wish, ist__decision *out);
-
-// True when a reason is among a decision's.
-bool ist__decision_has(const ist__decision *decision, int32_t reason);
 
 // Writes a decision into a caller's receipt (NULL allowed), with the names of
 // both places (NULL: none).

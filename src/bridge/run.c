@@ -63,8 +63,10 @@ static void program_free(ist_program *p) {
 }
 
 ist_code ist_program_compile(const ist_device *device, const void *code_text,
-                             size_t size, const char *name, ist_program **out,
-                             ist_error *err) {
+                             size_t size, const ist_program_options *options,
+                             ist_program **out, ist_error *err) {
+  ist_program_options known;
+  ist__struct_read(&known, sizeof known, options);
   if (out != NULL) *out = NULL;
   if (device == NULL || code_text == NULL || out == NULL) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
@@ -81,7 +83,7 @@ ist_code ist_program_compile(const ist_device *device, const void *code_text,
   ist_source source = {.struct_size = sizeof source,
                        .code = code_text,
                        .size = size,
-                       .name = name != NULL ? name : "program",
+                       .name = known.name != NULL ? known.name : "program",
                        .device = device->index};
   ist_code code = ist__backend_compile(backend, &source, &p->program, err);
   ist_program_facts facts;
@@ -205,6 +207,13 @@ static ist_code check_run(const ist_program *p, const ist_run *run,
   return IST_OK;
 }
 
+// Receipt number index, or NULL: a caller's struct may be shorter than ours.
+static ist_receipt *receipt_at(const ist_run *run, size_t index) {
+  if (run->receipts == NULL) return NULL;
+  char *first = (char *)run->receipts;
+  return (ist_receipt *)(void *)(first + index * run->receipts->struct_size);
+}
+
 // The program takes row-major memory (a transposed view would be read as if it
 // were not), so the crossing is told that the device takes nothing else.
 static ist_code move_input(const ist_program *p, const ist_run *run,
@@ -216,10 +225,10 @@ static ist_code move_input(const ist_program *p, const ist_run *run,
   row_major.layouts = IST_LAYOUT_ROW_MAJOR;
   target.capability = &row_major;
   ist__cargo cargo;
-  code = ist__cargo_of_tensor(run->inputs[index], &cargo, err);
+  code = ist__cargo_of_tensor(run->inputs[index], target.options.copy, &cargo,
+                              err);
   if (code != IST_OK) return code;
-  ist_receipt *receipt = run->receipts != NULL ? &run->receipts[index] : NULL;
-  return ist__cross(&cargo, &target, out, receipt, err);
+  return ist__cross(&cargo, &target, out, receipt_at(run, index), err);
 }
 
 // A buffer that the program made becomes a tensor. The buffer stays with the
@@ -230,7 +239,7 @@ static ist_code wrap_output(const ist_program *p, void *buffer,
   ist_spec spec;
   ist_code code = ist__backend_inspect(backend, buffer, &spec, err);
   if (code != IST_OK) return code;
-  size_t memory = p->device->facts->default_memory;
+  size_t memory = p->device->facts.default_memory;
   // Only the geometry is checked: its memory may have no DLPack code at all.
   DLTensor tensor = {.device = {kDLCPU, 0},
                      .ndim = spec.ndim,
@@ -290,7 +299,7 @@ static void clear_run(const ist_run *run) {
     run->outputs[i] = NULL;
   }
   for (size_t i = 0; run->receipts != NULL && i < run->input_count; i++) {
-    ist__outputs_clear(NULL, &run->receipts[i]);
+    ist__outputs_clear(NULL, receipt_at(run, i));
   }
 }
 

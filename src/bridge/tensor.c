@@ -158,7 +158,7 @@ void ist__tensor_view_of(const ist_tensor *tensor, const DLTensor *at,
 }
 
 void ist__tensor_place(const ist_device *device, size_t memory, char *out) {
-  const ist_device_facts *facts = device->facts;
+  const ist_device_facts *facts = &device->facts;
   const ist_backend *backend = device->backend;
   if (backend->is_host) {
     snprintf(out, IST_MAX_PLACE, "host");
@@ -207,8 +207,11 @@ ist_code ist_tensor_wait(ist_tensor *tensor, ist_error *err) {
                          "a tensor could not be waited for: it is NULL; needs "
                          "a tensor");
   }
-  const DLTensor *at;
   ist_code code =
       ist__backend_wait(ist__tensor_backend(tensor), tensor->buffer, err);
-  return code != IST_OK ? code : ist__tensor_lend(tensor, &at, err);
+  // The address too, for ist_tensor_view; without one the values are there all
+  // the same.
+  const DLTensor *at;
+  if (code == IST_OK) ist__tensor_lend(tensor, &at, NULL);
+  return code;
 }

@@ -59,6 +59,36 @@ static void create__takes_slots_beyond_struct_size_as_absent(void **state) {
   counted_context_end(&c);
 }
 
+// The arrays of an author built with a shorter struct are stepped through by
+// its size, not by ours.
+static void create__reads_shorter_structs_of_older_authors(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, false);
+  enum {
+    shorter = offsetof(ist_memory_info, capability) + 16
+  };
+  _Alignas(8) char memories[2 * shorter];
+  const char *kinds[] = {"device", "pinned_host"};
+  for (size_t i = 0; i < 2; i++) {
+    ist_memory_info info = fake.memory;
+    info.struct_size = shorter;
+    info.kind = kinds[i];
+    info.capability.struct_size = 16;
+    memcpy(memories + i * shorter, &info, shorter);
+  }
+  fake.device.memories = (const ist_memory_info *)(const void *)memories;
+  fake.device.memory_count = 2;
+  ist_backend *backend;
+  ist_error err;
+  ist_code code = open_fake(c.context, &fake, &backend, &err);
+  // What the author's struct does not hold is zero: no alignment at all.
+  assert_refused(code, IST_ERR_BACKEND_ABI, err, "alignment");
+  counted_context_end(&c);
+}
+
 static void backend__closes_once_after_its_last_tensor(void **state) {
   (void)state;
   counted_context c;
@@ -126,7 +156,9 @@ static void dispatch__drops_what_a_failed_slot_left_behind(void **state) {
   }
 }
 
-static void lend__refuses_a_loan_without_an_address(void **state) {
+// The slow path is mandatory: what is not lent is copied, or refused when only
+// a view is wanted.
+static void lend__that_gives_no_address_is_done_without(void **state) {
   (void)state;
   counted_context c;
   counted_context_begin(&c);
@@ -144,9 +176,44 @@ static void lend__refuses_a_loan_without_an_address(void **state) {
                               NULL, &t, NULL, &err),
             err);
   DLManagedTensorVersioned *out;
-  ist_code code = ist_tensor_export(t, NULL, &out, NULL, &err);
-  assert_refused(code, IST_ERR_BACKEND_ABI, err, "lend");
+  ist_receipt receipt = {.struct_size = sizeof receipt};
+  assert_ok(ist_tensor_export(t, NULL, &out, &receipt, &err), err);
+  assert_int_equal(receipt.route, IST_ROUTE_COPY);
+  assert_values_of(&out->dl_tensor, &s);
+  out->deleter(out);
+  ist_options never = {.struct_size = sizeof never, .copy = IST_COPY_NEVER};
+  ist_code code = ist_tensor_export(t, &never, &out, NULL, &err);
+  assert_refused(code, IST_ERR_COPY_NEEDED, err, "no address");
+  assert_ok(ist_tensor_wait(t, &err), err);
   assert_int_equal(fake.loans, 0);
+  ist_tensor_release(t);
+  ist_backend_release(backend);
+  producer_free(&s);
+  counted_context_end(&c);
+}
+
+static void lend__is_not_asked_for_a_copy(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, true);
+  fake.memory.capability.can &= ~(uint32_t)IST_CAN_ADOPT;
+  ist_backend *backend;
+  ist_error err;
+  assert_ok(open_fake(c.context, &fake, &backend, &err), err);
+  producer s;
+  producer_init_dense(&s);
+  ist_tensor *t;
+  assert_ok(ist_tensor_import(ist_backend_device(backend, 0), &s.versioned,
+                              NULL, &t, NULL, &err),
+            err);
+  ist_options always = {.struct_size = sizeof always, .copy = IST_COPY_ALWAYS};
+  DLManagedTensorVersioned *out;
+  assert_ok(ist_tensor_export(t, &always, &out, NULL, &err), err);
+  assert_values_of(&out->dl_tensor, &s);
+  assert_int_equal(fake.lends, 0);
+  out->deleter(out);
   ist_tensor_release(t);
   ist_backend_release(backend);
   producer_free(&s);
@@ -234,7 +301,9 @@ int main(void) {
       cmocka_unit_test(backend__closes_once_after_its_last_tensor),
       cmocka_unit_test(dispatch__refuses_success_without_a_buffer),
       cmocka_unit_test(dispatch__drops_what_a_failed_slot_left_behind),
-      cmocka_unit_test(lend__refuses_a_loan_without_an_address),
+      cmocka_unit_test(lend__that_gives_no_address_is_done_without),
+      cmocka_unit_test(lend__is_not_asked_for_a_copy),
+      cmocka_unit_test(create__reads_shorter_structs_of_older_authors),
       cmocka_unit_test(lend__is_asked_once_for_many_exports),
       cmocka_unit_test(open__names_what_it_needs),
       cmocka_unit_test(describe__fits_callers_of_other_versions),

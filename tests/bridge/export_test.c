@@ -217,6 +217,26 @@ static void export__copies_negative_strides_for_who_cannot_take_them(
   end(&e);
 }
 
+static void export__refuses_a_consumer_that_cannot_be(void **state) {
+  (void)state;
+  exporter e;
+  begin_dense(&e, IST_GRANT_WRITABLE);
+  const uint64_t alignments[] = {0, 48, 100};
+  for (size_t i = 0; i < COUNT_OF(alignments); i++) {
+    ist_capability consumer = framework(true);
+    consumer.alignment = alignments[i];
+    ist_options options = {.struct_size = sizeof options,
+                           .copy = IST_COPY_ALWAYS,
+                           .consumer = &consumer};
+    DLManagedTensorVersioned *out;
+    ist_error err;
+    ist_code code = ist_tensor_export(e.tensor, &options, &out, NULL, &err);
+    assert_refused(code, IST_ERR_ARGUMENT, err, "power of two");
+    assert_null(out);
+  }
+  end(&e);
+}
+
 static void export_legacy__never_shares_what_must_not_be_written(void **state) {
   (void)state;
   exporter e;
@@ -255,6 +275,7 @@ int main(void) {
       cmocka_unit_test(export__marks_overlapping_memory_read_only),
       cmocka_unit_test(
           export__copies_negative_strides_for_who_cannot_take_them),
+      cmocka_unit_test(export__refuses_a_consumer_that_cannot_be),
       cmocka_unit_test(export_legacy__never_shares_what_must_not_be_written),
       cmocka_unit_test(export_legacy__shares_what_may_be_written),
   };

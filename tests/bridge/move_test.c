@@ -225,7 +225,8 @@ static void copy_into__fills_memory_of_any_strides(void **state) {
     int64_t shape[] = {4, 6}, strides[] = {1, -8};
     DLTensor target = into(memory + 48, shape, strides);
     ist_error err;
-    assert_ok(ist_tensor_copy_into(from[i], &target, &receipt, &err), err);
+    assert_ok(ist_tensor_copy_into(from[i], &target, NULL, &receipt, &err),
+              err);
     assert_values_of(&target, &w.s);
     assert_int_equal(receipt.hops, i == 0 ? 1 : 2);
     assert_string_equal(ist_reason_name(receipt.reasons[0].id), "into");
@@ -245,7 +246,7 @@ static void copy_into__is_right_when_the_memory_is_the_tensors_own(
   int64_t shape[] = {4, 6}, strides[] = {-6, -1};
   DLTensor target = into(w.s.memory + 23, shape, strides);
   ist_error err;
-  assert_ok(ist_tensor_copy_into(w.tensor, &target, NULL, &err), err);
+  assert_ok(ist_tensor_copy_into(w.tensor, &target, NULL, NULL, &err), err);
   assert_values_of(&target, &before);
   producer_free(&before);
   end(&w);
@@ -260,15 +261,19 @@ static void copy_into__refuses_what_does_not_fit(void **state) {
   ist_error err;
   DLTensor target = into(memory, shape, strides);
   target.dtype.code = kDLInt;
-  ist_code code = ist_tensor_copy_into(w.tensor, &target, NULL, &err);
+  ist_code code = ist_tensor_copy_into(w.tensor, &target, NULL, NULL, &err);
   assert_refused(code, IST_ERR_DTYPE_MISMATCH, err, "int32");
   target = into(memory, shape, strides);
+  target.device.device_type = kDLCUDA;
+  code = ist_tensor_copy_into(w.tensor, &target, NULL, NULL, &err);
+  assert_refused(code, IST_ERR_NO_ROUTE, err, "not the host's");
+  target = into(memory, shape, strides);
   shape[0] = 3;
-  code = ist_tensor_copy_into(w.tensor, &target, NULL, &err);
+  code = ist_tensor_copy_into(w.tensor, &target, NULL, NULL, &err);
   assert_refused(code, IST_ERR_SHAPE_MISMATCH, err, "[3,6]");
   shape[0] = 4;
   strides[0] = 0;
-  code = ist_tensor_copy_into(w.tensor, &target, NULL, &err);
+  code = ist_tensor_copy_into(w.tensor, &target, NULL, NULL, &err);
   assert_refused(code, IST_ERR_ARGUMENT, err, "overlap");
   end(&w);
 }

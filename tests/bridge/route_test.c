@@ -114,8 +114,9 @@ static void write_table(FILE *out) {
            grant++) {
         for (size_t l = 0; l < 4; l++) {
           for (int aligned = 1; aligned >= 0; aligned--) {
+            ist_capability memory = capability(&sources[s]);
             ist_offer offer = {.struct_size = sizeof offer,
-                               .memory = capability(&sources[s]),
+                               .memory = &memory,
                                .layout = layouts[l],
                                .grant = (ist_grant)grant,
                                .address = aligned ? 4096 : 4100,
@@ -212,10 +213,11 @@ static void for_everything(check_fn check) {
   for (int s = 0; s < 16; s++) {
     for (int t = 0; t < 32; t++) {
       for (int same = 0; same < 2; same++) {
-        ist_offer offer = {.struct_size = sizeof offer, .nbytes = 256};
-        offer.memory.struct_size = sizeof offer.memory;
-        offer.memory.can = pick(source_bits, 4, s);
-        offer.memory.dl_device = CARD;
+        ist_capability memory = {.struct_size = sizeof memory,
+                                 .can = pick(source_bits, 4, s),
+                                 .dl_device = CARD};
+        ist_offer offer = {
+            .struct_size = sizeof offer, .memory = &memory, .nbytes = 256};
         ist_capability to = {.struct_size = sizeof to,
                              .can = pick(target_bits, 5, t),
                              .layouts = IST_LAYOUT_PERMUTED,
@@ -296,8 +298,10 @@ static void check_more_is_not_worse(const ist_offer *offer,
                                     const ist_wish *wish,
                                     const ist__decision *r) {
   for (size_t i = 0; i < sizeof source_bits / sizeof source_bits[0]; i++) {
+    ist_capability memory = *offer->memory;
+    memory.can |= source_bits[i];
     ist_offer more = *offer;
-    more.memory.can |= source_bits[i];
+    more.memory = &memory;
     ist__decision better;
     ist__route_decide(&more, to, wish, &better);
     assert_true(rank(better.route) <= rank(r->route));
@@ -323,7 +327,7 @@ static void check_sharing_is_possible(const ist_offer *offer,
   (void)wish;
   if (r->route != IST_ROUTE_ALIAS || offer->in_place) return;
   assert_true((to->can & IST_CAN_ADOPT) != 0);
-  assert_true((offer->memory.can & IST_CAN_LEND) != 0);
+  assert_true((offer->memory->can & IST_CAN_LEND) != 0);
   assert_int_equal(offer->layout & ~to->layouts, 0);
   assert_int_equal(offer->address % to->alignment, 0);
   assert_true(!offer->padded || (to->can & IST_CAN_PADDED) != 0);
@@ -338,8 +342,9 @@ static void route__aliases_only_what_the_target_can_view(void **state) {
 
 static void route__refuses_a_dtype_that_the_target_lacks(void **state) {
   (void)state;
+  ist_capability memory = capability(&sources[0]);
   ist_offer offer = {.struct_size = sizeof offer,
-                     .memory = capability(&sources[0]),
+                     .memory = &memory,
                      .dtype = 7,
                      .grant = IST_GRANT_WRITABLE,
                      .address = 4096,
@@ -354,8 +359,9 @@ static void route__refuses_a_dtype_that_the_target_lacks(void **state) {
 
 static void route__views_an_empty_tensor_without_an_address(void **state) {
   (void)state;
+  ist_capability memory = capability(&sources[0]);
   ist_offer offer = {.struct_size = sizeof offer,
-                     .memory = capability(&sources[0]),
+                     .memory = &memory,
                      .grant = IST_GRANT_WRITABLE};
   ist_capability to = capability(&targets[2]);
   ist_receipt r = decide(&offer, &to, NULL);
@@ -365,8 +371,9 @@ static void route__views_an_empty_tensor_without_an_address(void **state) {
 // openxla/xla#18611: found and needed alignment are in the receipt.
 static void route__tells_the_alignment_found_and_needed(void **state) {
   (void)state;
+  ist_capability memory = capability(&sources[0]);
   ist_offer offer = {.struct_size = sizeof offer,
-                     .memory = capability(&sources[0]),
+                     .memory = &memory,
                      .grant = IST_GRANT_WRITABLE,
                      .address = 4096 + 16,
                      .nbytes = 64};
@@ -382,8 +389,9 @@ static void route__tells_the_alignment_found_and_needed(void **state) {
 
 static void route__refuses_arguments_that_cannot_be(void **state) {
   (void)state;
+  ist_capability memory = capability(&sources[0]);
   ist_offer good = {.struct_size = sizeof good,
-                    .memory = capability(&sources[0]),
+                    .memory = &memory,
                     .grant = IST_GRANT_WRITABLE};
   ist_capability to = capability(&targets[0]);
   ist_receipt r = {.struct_size = sizeof r};

@@ -84,7 +84,7 @@ static void run__gives_values_and_a_receipt_for_each_input(void **state) {
                      .ndim = 1,
                      .dtype = {kDLFloat, 32, 1},
                      .shape = &shape};
-    assert_ok(ist_tensor_copy_into(sum, &into, NULL, &err), err);
+    assert_ok(ist_tensor_copy_into(sum, &into, NULL, NULL, &err), err);
     const float want[4] = {71, 52, 33, 14};
     assert_memory_equal(got, want, sizeof want);
     ist_tensor_release(sum);
@@ -92,6 +92,38 @@ static void run__gives_values_and_a_receipt_for_each_input(void **state) {
     ist_tensor_release(b);
     end(&r);
   }
+}
+
+// A caller built with an older, shorter receipt: its array is stepped through
+// by its own size.
+static void run__writes_no_receipt_past_a_shorter_one(void **state) {
+  (void)state;
+  runner r;
+  begin(&r, true);
+  _Alignas(64) float x[4] = {1, 2, 3, 4};
+  ist_tensor *a = wrap(&r, x, 1), *out;
+  enum {
+    shorter = offsetof(ist_receipt, bytes_moved)
+  };
+  _Alignas(8) char receipts[3 * shorter];
+  memset(receipts, 0x5A, sizeof receipts);
+  for (size_t i = 0; i < 2; i++) {
+    memcpy(receipts + i * shorter, &(size_t){shorter}, sizeof(size_t));
+  }
+  ist_error err;
+  assert_ok(run(&r, a, a, &out, (ist_receipt *)(void *)receipts, &err), err);
+  for (size_t i = 0; i < 2; i++) {
+    ist_route route;
+    memcpy(&route, receipts + i * shorter + offsetof(ist_receipt, route),
+           sizeof route);
+    assert_int_equal(route, IST_ROUTE_ALIAS);
+  }
+  for (size_t i = 2 * shorter; i < sizeof receipts; i++) {
+    assert_int_equal(receipts[i], 0x5A);
+  }
+  ist_tensor_release(out);
+  ist_tensor_release(a);
+  end(&r);
 }
 
 // Plugins compare byte sizes only: an int32 tensor would run as float32.
@@ -168,8 +200,11 @@ static void compile__tells_when_a_backend_runs_no_programs(void **state) {
   counted_context_begin(&c);
   ist_program *program;
   ist_error err;
-  ist_code code = ist_program_compile(ist_context_host(c.context), "x", 1,
-                                      "x.mlir", &program, &err);
+  ist_code code = ist_program_compile(
+      ist_context_host(c.context), "x", 1,
+      &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                             .name = "x.mlir"},
+      &program, &err);
   assert_refused(code, IST_ERR_NO_PROGRAMS, err, "x.mlir");
   assert_null(program);
   counted_context_end(&c);
@@ -197,6 +232,7 @@ static void program__outlives_the_handle_of_its_backend(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(run__gives_values_and_a_receipt_for_each_input),
+      cmocka_unit_test(run__writes_no_receipt_past_a_shorter_one),
       cmocka_unit_test(run__refuses_other_dtypes_and_shapes_of_equal_size),
       cmocka_unit_test(run__refuses_another_number_of_arguments),
       cmocka_unit_test(run__leaves_nothing_behind_when_a_runtime_lies),

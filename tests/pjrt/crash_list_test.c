@@ -109,7 +109,10 @@ static void programs__always_have_their_options(void **state) {
   ist_program *program = NULL;
   bench_ok(&bench,
            ist_program_compile(bench_device(&bench, 0), code, strlen(code),
-                               "options", &program, &bench.err));
+                               &(ist_program_options){
+                                   .struct_size = sizeof(ist_program_options),
+                                   .name = "options"},
+                               &program, &bench.err));
   static _Alignas(64) float data[16];
   DLTensor view_of = {data,           {kDLCPU, 0}, 1, {kDLFloat, 32, 1},
                       (int64_t[]){4}, NULL,        0};

@@ -15,8 +15,11 @@ static const DLDataType f32 = {kDLFloat, 32, 1};
 
 static ist_code compile(pjrt_bench *bench, const char *text,
                         ist_program **out) {
-  return ist_program_compile(bench_device(bench, 0), text, strlen(text), "lie",
-                             out, &bench->err);
+  return ist_program_compile(
+      bench_device(bench, 0), text, strlen(text),
+      &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                             .name = "lie"},
+      out, &bench->err);
 }
 
 static ist_tensor *wrap_floats(pjrt_bench *bench, float *data, int64_t count) {
@@ -86,7 +89,7 @@ static void program__runs_on_own_memory(void **state) {
                  .output_count = 1};
   bench_ok(&bench, ist_program_run(program, &how, &bench.err));
   DLTensor to = {got, {kDLCPU, 0}, 1, f32, (int64_t[]){6}, NULL, 0};
-  bench_ok(&bench, ist_tensor_copy_into(out, &to, NULL, &bench.err));
+  bench_ok(&bench, ist_tensor_copy_into(out, &to, NULL, NULL, &bench.err));
   for (int i = 0; i < 6; i++) assert_true(got[i] == data[i] + 1);
   ist_tensor_release(in);
   ist_tensor_release(out);

@@ -38,7 +38,7 @@ static const DLDataType f32 = {kDLFloat, 32, 1};
 static bool add_one_came_out(journey *j, ist_tensor *tensor) {
   float got[6] = {0};
   DLTensor to = {got, {kDLCPU, 0}, 2, f32, (int64_t[]){2, 3}, NULL, 0};
-  if (ist_tensor_copy_into(tensor, &to, NULL, &j->bench.err) != IST_OK)
+  if (ist_tensor_copy_into(tensor, &to, NULL, NULL, &j->bench.err) != IST_OK)
     return false;
   for (int i = 0; i < 6; i++)
     if (got[i] != j->data[i] + 1) fail_msg("element %d is wrong", i);
@@ -47,9 +47,11 @@ static bool add_one_came_out(journey *j, ist_tensor *tensor) {
 
 static ist_code run_program(journey *j) {
   static const char text[] = "lying.add_one_f32 11 2 3";
-  ist_code code =
-      ist_program_compile(bench_device(&j->bench, 0), text, sizeof text - 1,
-                          "journey", &j->program, &j->bench.err);
+  ist_code code = ist_program_compile(
+      bench_device(&j->bench, 0), text, sizeof text - 1,
+      &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                             .name = "journey"},
+      &j->program, &j->bench.err);
   if (code != IST_OK) return code;
   ist_run how = {.struct_size = sizeof how,
                  .inputs = &j->copies,

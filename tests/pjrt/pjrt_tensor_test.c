@@ -73,7 +73,8 @@ static void unaligned_import__copies_and_keeps_the_values(void **state) {
   for (int i = 0; i < 7; i++) data[i] = -1;
   float got[6] = {0};
   DLTensor target = {got, {kDLCPU, 0}, 2, f32, (int64_t[]){2, 3}, NULL, 0};
-  bench_ok(&bench, ist_tensor_copy_into(tensor, &target, NULL, &bench.err));
+  bench_ok(&bench,
+           ist_tensor_copy_into(tensor, &target, NULL, NULL, &bench.err));
   for (int i = 0; i < 6; i++) assert_true(got[i] == (float)i + 1.5f);
   ist_tensor_release(tensor);
   bench_close(&bench);

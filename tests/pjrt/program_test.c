@@ -17,8 +17,11 @@ static ist_program *compile(pjrt_bench *bench, size_t device,
                             const char *text) {
   ist_program *program = NULL;
   bench_ok(bench,
-           ist_program_compile(bench_device(bench, device), text, strlen(text),
-                               "test", &program, &bench->err));
+           ist_program_compile(
+               bench_device(bench, device), text, strlen(text),
+               &(ist_program_options){
+                   .struct_size = sizeof(ist_program_options), .name = "test"},
+               &program, &bench->err));
   assert_non_null(program);
   return program;
 }
@@ -51,7 +54,7 @@ static void read_out(pjrt_bench *bench, ist_tensor *tensor, void *target) {
   to.device = (DLDevice){kDLCPU, 0};
   to.strides = NULL;
   to.byte_offset = 0;
-  bench_ok(bench, ist_tensor_copy_into(tensor, &to, NULL, &bench->err));
+  bench_ok(bench, ist_tensor_copy_into(tensor, &to, NULL, NULL, &bench->err));
 }
 
 static const char add_text[] =
@@ -124,8 +127,12 @@ static void bytecode__runs_like_text(void **state) {
   char path[1024], code[4096];
   size_t size = read_data("scale.mlirbc", path, sizeof path, code, sizeof code);
   ist_program *program = NULL;
-  bench_ok(&bench, ist_program_compile(bench_device(&bench, 0), code, size,
-                                       path, &program, &bench.err));
+  bench_ok(&bench,
+           ist_program_compile(
+               bench_device(&bench, 0), code, size,
+               &(ist_program_options){
+                   .struct_size = sizeof(ist_program_options), .name = path},
+               &program, &bench.err));
   float *data = aligned_floats(), got[6], factor[16] = {3};
   ist_tensor *in[2], *out[1];
   in[0] = wrap(&bench, data, f32, 2, (int64_t[]){2, 3}, NULL);
@@ -509,16 +516,21 @@ static void broken_program__is_told_in_one_line(void **state) {
   bench_open(&bench, *state, NULL);
   for (size_t i = 0; i < COUNT_OF(texts); i++) {
     ist_program *program = NULL;
-    ist_code code =
-        ist_program_compile(bench_device(&bench, 0), texts[i], strlen(texts[i]),
-                            "broken.mlir", &program, &bench.err);
+    ist_code code = ist_program_compile(
+        bench_device(&bench, 0), texts[i], strlen(texts[i]),
+        &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                               .name = "broken.mlir"},
+        &program, &bench.err);
     assert_refused(code, IST_ERR_PROGRAM, bench.err, "broken.mlir");
     assert_non_null(strstr(bench.err.message, "StableHLO up to 1."));
     assert_null(program);
   }
   ist_program *program = NULL;
-  ist_code code = ist_program_compile(bench_device(&bench, 0), "", 0, "empty",
-                                      &program, &bench.err);
+  ist_code code = ist_program_compile(
+      bench_device(&bench, 0), "", 0,
+      &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                             .name = "empty"},
+      &program, &bench.err);
   assert_refused(code, IST_ERR_PROGRAM, bench.err, "empty");
   bench_close(&bench);
 }
@@ -538,9 +550,11 @@ static void program_for_many_devices__is_refused(void **state) {
              "    return %%x : tensor<2xf32>\n  }\n}\n",
              heads[i]);
     ist_program *program = NULL;
-    ist_code code =
-        ist_program_compile(bench_device(&bench, 0), text, strlen(text), "many",
-                            &program, &bench.err);
+    ist_code code = ist_program_compile(
+        bench_device(&bench, 0), text, strlen(text),
+        &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                               .name = "many"},
+        &program, &bench.err);
     assert_refused(code, IST_ERR_NOT_IN_VERSION, bench.err, "one device");
   }
   ist_program *one = compile(
@@ -611,9 +625,11 @@ static void odd_signatures__are_refused_by_name(void **state) {
   bench_open(&bench, *state, NULL);
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
     ist_program *program = NULL;
-    ist_code code =
-        ist_program_compile(bench_device(&bench, 0), cases[i].text,
-                            strlen(cases[i].text), "odd", &program, &bench.err);
+    ist_code code = ist_program_compile(
+        bench_device(&bench, 0), cases[i].text, strlen(cases[i].text),
+        &(ist_program_options){.struct_size = sizeof(ist_program_options),
+                               .name = "odd"},
+        &program, &bench.err);
     assert_refused(code, cases[i].code, bench.err, "of the program");
     assert_null(program);
   }

@@ -134,7 +134,7 @@ bool read_values(const crossing *c, ist_tensor *tensor, unsigned char *got) {
                      .dtype = c->dtype,
                      .shape = (int64_t *)(uintptr_t)c->from.shape};
   ist_receipt receipt = {.struct_size = sizeof receipt};
-  if (ist_tensor_copy_into(tensor, &target, &receipt, &error) != IST_OK) {
+  if (ist_tensor_copy_into(tensor, &target, NULL, &receipt, &error) != IST_OK) {
     fail_msg("%s: %s", c->text, error.message);
   }
   assert_that(c, receipt.bytes_moved == receipt.hops * info.nbytes);

@@ -203,7 +203,10 @@ void fake_backend_init(fake_backend *fake, bool addressable) {
                                 .layouts = IST_LAYOUT_PERMUTED,
                                 .alignment = 64,
                                 .dtypes = ~(uint64_t)0}},
-      .device = {.name = "fake:0", .kind = "fake", .memory_count = 1}};
+      .device = {.struct_size = sizeof fake->device,
+                 .name = "fake:0",
+                 .kind = "fake",
+                 .memory_count = 1}};
   if (addressable) {
     fake->memory.capability.can |=
         IST_CAN_ADOPT | IST_CAN_LEND | IST_CAN_HOST_ADDRESS;

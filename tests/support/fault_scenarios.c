@@ -170,7 +170,7 @@ static ist_code act_copy_into(stage *s, ist_error *err) {
   target.data = room;
   target.byte_offset = 0;
   target.strides = NULL;
-  return ist_tensor_copy_into(s->input, &target, &s->receipt, err);
+  return ist_tensor_copy_into(s->input, &target, NULL, &s->receipt, err);
 }
 
 static void undo_nothing(stage *s) {

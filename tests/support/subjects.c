@@ -122,7 +122,8 @@ static ist_code open_minimal(const subject *self, ist_context *context,
                      .can = IST_CAN_COPY_IN | IST_CAN_COPY_OUT,
                      .alignment = 1,
                      .dtypes = ist__dtype_all() >> 3}};
-  m->device = (ist_device_facts){.name = "minimal",
+  m->device = (ist_device_facts){.struct_size = sizeof m->device,
+                                 .name = "minimal",
                                  .kind = "minimal",
                                  .memories = &m->memory,
                                  .memory_count = 1};

@@ -74,7 +74,7 @@ static bool reads_right(crowd *all, ist_tensor *tensor) {
   target.data = got;
   target.byte_offset = 0;
   target.strides = NULL;
-  if (ist_tensor_copy_into(tensor, &target, NULL, NULL) != IST_OK) {
+  if (ist_tensor_copy_into(tensor, &target, NULL, NULL, NULL) != IST_OK) {
     return false;
   }
   gather_bits(&all->c.from.versioned.dl_tensor, false, false, wanted);

@@ -123,6 +123,7 @@ static ist_code list_devices(ist__pjrt_client *client, ist_error *err) {
   for (size_t i = 0; i < count && code == IST_OK; i++) {
     ist__pjrt_device *device = &client->devices[i];
     ist_device_facts *facts = &client->facts[i];
+    facts->struct_size = sizeof *facts;
     device->device = get.addressable_devices[i];
     if (device->device == NULL)
       return ist_error_set(err, IST_ERR_PLUGIN,
