@@ -592,7 +592,7 @@ static void collective__is_refused_in_text_and_bytecode(void **state) {
   for (int i = 0; i < 2; i++) {
     ist_code got = ist_program_compile(
         bench_device(&bench, 0), i == 0 ? text : code,
-        i == 0 ? strlen(text) : size, "sum", &program, &bench.err);
+        i == 0 ? strlen(text) : size, NULL, &program, &bench.err);
     assert_refused(got, IST_ERR_NOT_IN_VERSION, bench.err, "all_reduce");
     assert_ptr_equal(strstr(bench.err.message, "not in this version: "),
                      bench.err.message);
