@@ -60,8 +60,6 @@ def prepare(
             _errors.PRODUCER,
             "a masked array could not cross: its mask has no place in a "
             "tensor; needs x.filled(value)")
-    if isinstance(x, np.generic):
-        return Prepared(np.asarray(x))
     array = x if type(x) is np.ndarray else np.asarray(x)
     dtype = array.dtype
     if dtype.type.__module__.partition(".")[0] == "ml_dtypes":
@@ -121,8 +119,11 @@ def _prepare_ml(
             f"a NumPy array of {name} could not cross: DLPack has no such "
             "element type; needs one of DLPack 1.3")
     if _items_misaligned(array):
-        return _copied(array, array.dtype, ITEM_UNALIGNED, copy, dry,
+        made = _copied(array, array.dtype, ITEM_UNALIGNED, copy, dry,
                        "its items are not aligned to their size")
+        if dry:
+            return made
+        return _prepare_ml(made.value, copy, dry)._replace(reason=made.reason)
     size = array.dtype.itemsize
     tensor = _core.wrap(
         array, array.__array_interface__["data"][0], name, array.shape,

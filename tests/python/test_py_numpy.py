@@ -190,3 +190,28 @@ def test_numpy__packed_sub_byte_items_are_refused():
     with pytest.raises(BufferError) as e:
         isthmus.to(tensor, "numpy")
     assert e.value.code == 309
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax", "template"])
+def test_numpy__unaligned_items_of_ml_dtypes_are_one_copy(target):
+    """Found by attack: the copy went to NumPy's DLPack, which has no bfloat16."""
+    raw = np.arange(64, dtype="uint8")
+    x = raw[1:33].view(ml_dtypes.bfloat16)
+    place = isthmus.open("template") if target == "template" else target
+    result, receipt = isthmus.to(x, place, receipt=True)
+    assert "item_unaligned" in reasons(receipt)
+    assert isthmus.plan(x, place).route == receipt.route == "copy"
+    assert np.asarray(isthmus.to(result, "numpy")).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("scalar", [np.longdouble(3), np.datetime64(3, "s"),
+                                    np.str_("a"), np.void(b"ab")])
+def test_numpy__scalars_are_refused_as_arrays_are(scalar):
+    for x in (scalar, np.asarray(scalar)):
+        with pytest.raises(isthmus.Error) as e:
+            isthmus.to(x, "numpy")
+        assert e.value.code == 205
+
+
+def test_numpy__scalars_of_ml_dtypes_cross():
+    assert isthmus.to(ml_dtypes.bfloat16(2), "numpy") == 2
