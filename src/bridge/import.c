@@ -147,9 +147,11 @@ ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
                          "right",
                          alignment);
   }
+  ist_spec asked;
+  ist__struct_read(&asked, sizeof asked, spec);
   ist__view view;
   ist_code code =
-      ist__view_dense(spec->dtype, spec->ndim, spec->shape, false, &view, err);
+      ist__view_dense(asked.dtype, asked.ndim, asked.shape, false, &view, err);
   if (code != IST_OK) return code;
   view.data = ist__block_make(context, view.nbytes, alignment);
   if (view.data == NULL) {

@@ -296,6 +296,23 @@ static void empty__is_zero_dense_and_aligned(void **state) {
   counted_context_end(&c);
 }
 
+// A spec that ends where its struct_size says.
+static void empty__reads_no_further_than_the_spec_goes(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  size_t *spec = test_malloc(sizeof *spec);
+  *spec = sizeof *spec;
+  ist_tensor *t;
+  ist_error err;
+  ist_code code =
+      ist_tensor_empty(c.context, (const ist_spec *)spec, 0, &t, &err);
+  assert_refused(code, IST_ERR_DTYPE, err, "0 bits");
+  assert_null(t);
+  test_free(spec);
+  counted_context_end(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(import__views_host_memory_at_its_own_address),
@@ -310,6 +327,7 @@ int main(void) {
       cmocka_unit_test(import__refuses_options_out_of_range),
       cmocka_unit_test(wrap__releases_the_memory_once_and_only_on_success),
       cmocka_unit_test(empty__is_zero_dense_and_aligned),
+      cmocka_unit_test(empty__reads_no_further_than_the_spec_goes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
