@@ -68,6 +68,20 @@ def test_copies_that_lose_a_byte__are_not_believed(verb, tmp_path):
     assert "error" in found["tried"]
 
 
+@pytest.mark.parametrize("rules", [
+    "unimplemented=Client_Compile",
+    "unimplemented=LoadedExecutable_Execute",
+    "program=wrong",
+    "hlo=none",
+])
+def test_programs_that_do_not_run__are_not_promised(rules, verb, tmp_path):
+    path = cli_env.lying()
+    words = {"probe": ["probe", path], "doctor": ["doctor", "-p", path]}[verb]
+    ends = [cli_env.run(tmp_path, *words, env={"LYING_PJRT_RULES": r}).out
+            .count("runs no programs") for r in ("", rules)]
+    assert ends[1] == ends[0] + 1
+
+
 def test_the_text__changes_as_well(verb, tmp_path):
     path = cli_env.lying()
     words = {"probe": ["probe", path], "doctor": ["doctor", "-p", path]}[verb]

@@ -22,6 +22,7 @@
 //   event_error=1                   every event completes with an error
 //   layout=tiled|short|unsorted     a wrong answer of GetMemoryLayout
 //   hlo=garbage|none                a wrong answer of OptimizedProgram
+//   program=wrong                   x + x gives x
 //   corrupt=1                       copies to the host lose a byte
 
 #ifndef TESTS_LYING_PJRT_LYING_H
@@ -118,6 +119,7 @@ typedef struct lying_rules {
   bool addressable, is_on_cpu, delay_events, event_error, corrupt;
   size_t align;
   bool view_copies, view_eager, opaque_shifted, memory_ignored;
+  bool program_wrong;
   char platform[64];
   char layout[16];
   char hlo[16];

@@ -4,6 +4,7 @@
 // is identity, add_one_f32 or fail. They are executed for real.
 
 #define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +102,21 @@ static void write_hlo(program *p) {
 
 // ---- slots
 
+static bool parse_twice(program *p, const char *text) {
+  if (sscanf(text, "func.func @main(%%x: tensor<%" SCNd64 "xf32>", p->dims) !=
+          1 ||
+      strstr(text, " = stablehlo.add %x, %x :") == NULL)
+    return false;
+  snprintf(p->name, sizeof p->name, "twice");
+  p->type = 11;
+  p->rank = 1;
+  return true;
+}
+
 static PJRT_Error *parse(program *p, const PJRT_Program *source) {
   char text[256];
+  snprintf(text, sizeof text, "%.*s", (int)source->code_size, source->code);
+  if (parse_twice(p, text)) return NULL;
   if (source->code_size >= sizeof text ||
       strncmp(source->code, "lying.", 6) != 0)
     return lying_error(PJRT_Error_Code_INVALID_ARGUMENT,
@@ -267,9 +281,9 @@ static void compute(lying_work *self) {
   PJRT_Buffer *out = self->dst;
   if (!self->failed) {
     memcpy(out->data, in->data, out->size);
-    if (self->size == 1)
-      for (size_t i = 0; i < out->size / sizeof(float); i++)
-        ((float *)out->data)[i] += 1.0f;
+    float *values = out->data;
+    for (size_t i = 0; i < out->size / sizeof(float) && self->size != 0; i++)
+      values[i] = self->size == 1 ? values[i] + 1 : 2 * values[i];
   }
   lying_buffer_drop((PJRT_Buffer *)(uintptr_t)in);
 }
@@ -290,8 +304,10 @@ static PJRT_Error *execute_one(const program *p, PJRT_Buffer *in,
   pthread_mutex_lock(&lying.lock);
   in->holders++;
   pthread_mutex_unlock(&lying.lock);
-  lying_work work = {compute, result, in, strcmp(p->name, "add_one_f32") == 0,
-                     false};
+  size_t what = 0;
+  if (strcmp(p->name, "add_one_f32") == 0) what = 1;
+  if (strcmp(p->name, "twice") == 0 && !lying.rules.program_wrong) what = 2;
+  lying_work work = {compute, result, in, what, false};
   result->ready = lying_event_new(work, result);
   *out = result;
   return NULL;

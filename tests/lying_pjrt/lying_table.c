@@ -184,6 +184,8 @@ static void apply(lying_rules *r, const char *key, char *value) {
     r->opaque_shifted = strcmp(value, "shifted") == 0;
   } else if (strcmp(key, "memory") == 0) {
     r->memory_ignored = strcmp(value, "ignored") == 0;
+  } else if (strcmp(key, "program") == 0) {
+    r->program_wrong = strcmp(value, "wrong") == 0;
   } else if (strcmp(key, "platform") == 0) {
     snprintf(r->platform, sizeof r->platform, "%s", value);
   } else if (strcmp(key, "layout") == 0) {

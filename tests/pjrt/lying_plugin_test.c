@@ -104,7 +104,8 @@ static void unknowable_arguments__refuse_the_program(void **state) {
       "unimplemented=PJRT_Executable_OptimizedProgram"};
   for (size_t i = 0; i < COUNT_OF(rules); i++) {
     pjrt_bench bench;
-    bench_open(&bench, "lying", rules[i]);
+    bench_open(&bench, "lying", "");
+    bench.lying.set_rules(rules[i]);
     ist_program *program = NULL;
     assert_refused(compile(&bench, "lying.identity 11 6", &program),
                    IST_ERR_NO_PROGRAMS, bench.err, "OptimizedProgram");
@@ -113,11 +114,19 @@ static void unknowable_arguments__refuse_the_program(void **state) {
   }
 }
 
-static void no_program_slots__means_no_programs(void **state) {
+// Whether programs run is found by running one: a slot that is there may do
+// nothing.
+static void program_that_does_not_run__means_no_programs(void **state) {
   (void)state;
   static const char *const rules[] = {"drop=Client_Compile",
                                       "drop=LoadedExecutable_Execute",
-                                      "drop=Executable_OptimizedProgram"};
+                                      "drop=Executable_OptimizedProgram",
+                                      "unimplemented=Client_Compile",
+                                      "unimplemented=LoadedExecutable_Execute",
+                                      "fail=LoadedExecutable_Execute:1",
+                                      "program=wrong",
+                                      "hlo=none",
+                                      "hlo=garbage"};
   for (size_t i = 0; i < COUNT_OF(rules); i++) {
     pjrt_bench bench;
     bench_open(&bench, "lying", rules[i]);
@@ -371,7 +380,7 @@ int main(void) {
       cmocka_unit_test(never_copy__is_refused_for_own_memory),
       cmocka_unit_test(program__runs_on_own_memory),
       cmocka_unit_test(unknowable_arguments__refuse_the_program),
-      cmocka_unit_test(no_program_slots__means_no_programs),
+      cmocka_unit_test(program_that_does_not_run__means_no_programs),
       cmocka_unit_test(failing_program__keeps_the_plugins_code),
       cmocka_unit_test(plugins_story__is_folded_and_logged_whole),
       cmocka_unit_test(error_of_an_event__is_the_buffers),

@@ -8,6 +8,7 @@
 #include "backend/pjrt/pjrt_tensor.h"
 #include "backend/pjrt/probe.h"
 #include "backend/pjrt/program.h"
+#include "backend/pjrt/program_probe.h"
 
 static void pjrt_close(void *self) {
   ist__pjrt_client_close(self);
@@ -49,20 +50,6 @@ static const ist_backend_ops pjrt_ops = {
     .execute = ist__pjrt_execute,
 };
 
-// The slots without which a program cannot be run, or not safely.
-static bool runs_programs(const ist__pjrt *pjrt) {
-  static const int needed[] = {
-      IST_SLOT_Client_Compile,
-      IST_SLOT_LoadedExecutable_GetExecutable,
-      IST_SLOT_LoadedExecutable_Execute,
-      IST_SLOT_Executable_NumOutputs,
-      IST_SLOT_Executable_OptimizedProgram,
-  };
-  for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
-    if (!ist__pjrt_has(pjrt, needed[i])) return false;
-  return true;
-}
-
 ist_code ist__pjrt_open(ist_context *context,
                         const ist_backend_options *options, ist_backend **out,
                         ist_error *err) {
@@ -72,10 +59,15 @@ ist_code ist__pjrt_open(ist_context *context,
       ist__pjrt_client_open(context, &context->env, options, &client, err);
   if (code != IST_OK) return code;
   ist_backend_ops ops = pjrt_ops;
-  if (!runs_programs(&client->plugin.pjrt)) ops.compile = NULL;
+  bool runs_programs = false;
   code = ist__pjrt_probe(client, err);
-  if (code == IST_OK)
+  if (code == IST_OK) {
+    code = ist__pjrt_probe_programs(client, &runs_programs, err);
+  }
+  if (!runs_programs) ops.compile = NULL;
+  if (code == IST_OK) {
     code = ist_backend_create(context, &ops, client, out, err);
+  }
   if (code != IST_OK) pjrt_close(client);
   return code;
 }
