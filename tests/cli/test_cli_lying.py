@@ -78,7 +78,7 @@ def test_programs_that_do_not_run__are_not_promised(rules, verb, tmp_path):
     path = cli_env.lying()
     words = {"probe": ["probe", path], "doctor": ["doctor", "-p", path]}[verb]
     ends = [cli_env.run(tmp_path, *words, env={"LYING_PJRT_RULES": r}).out
-            .count("runs no programs") for r in ("", rules)]
+            .count(b"runs no programs") for r in ("", rules)]
     assert ends[1] == ends[0] + 1
 
 

@@ -176,6 +176,30 @@ static void plugins_story__is_folded_and_logged_whole(void **state) {
   bench_close(&bench);
 }
 
+// What a plugin refuses while it is tried out is no news to a user: it would be
+// taken for the reason of the next failure.
+static void refusal_of_a_trial__warns_nobody(void **state) {
+  (void)state;
+  static const char *const rules[] = {
+      "",
+      "addressable=1 align=4096",
+      "addressable=1 view=eager",
+      "unimplemented=Client_PlatformVersion unimplemented=Memory_Kind",
+      "unimplemented=Client_Compile",
+      "event_error=1"};
+  for (size_t i = 0; i < COUNT_OF(rules); i++) {
+    pjrt_bench bench;
+    bench_open(&bench, "lying", rules[i]);
+    // At most one line of information, in our words.
+    const char *end = strchr(bench.log, '|');
+    if (end != NULL &&
+        (end[1] != '\0' || strstr(bench.log, "runs no programs: ") == NULL)) {
+      fail_msg("%s: %s", rules[i], bench.log);
+    }
+    bench_close(&bench);
+  }
+}
+
 static void error_of_an_event__is_the_buffers(void **state) {
   (void)state;
   pjrt_bench bench;
@@ -383,6 +407,7 @@ int main(void) {
       cmocka_unit_test(program_that_does_not_run__means_no_programs),
       cmocka_unit_test(failing_program__keeps_the_plugins_code),
       cmocka_unit_test(plugins_story__is_folded_and_logged_whole),
+      cmocka_unit_test(refusal_of_a_trial__warns_nobody),
       cmocka_unit_test(error_of_an_event__is_the_buffers),
       cmocka_unit_test(late_values__are_waited_for),
       cmocka_unit_test(view_in_use__is_given_back_later),

@@ -45,7 +45,8 @@ static void call_void(const ist__pjrt *pjrt, int slot, void *args) {
 }
 
 // The log gets all of a message, line by line; very long lines are cut.
-static void log_whole(const ist__pjrt *pjrt, const char *text, size_t length) {
+static void log_whole(const ist__pjrt *pjrt, ist_log_level level,
+                      const char *text, size_t length) {
   if (pjrt->env->log == NULL) return;
   const char *end = text + length;
   while (text < end) {
@@ -53,8 +54,7 @@ static void log_whole(const ist__pjrt *pjrt, const char *text, size_t length) {
     const char *stop = newline != NULL ? newline : end;
     char line[900];
     ist__pjrt_string(text, (size_t)(stop - text), line, sizeof line);
-    if (line[0] != '\0')
-      ist__log(pjrt->env, IST_LOG_WARNING, "%s: %s", pjrt->name, line);
+    if (line[0] != '\0') ist__log(pjrt->env, level, "%s: %s", pjrt->name, line);
     text = stop + 1;
   }
 }
@@ -67,8 +67,8 @@ static void destroy_error(const ist__pjrt *pjrt, PJRT_Error *error) {
 }
 
 // Reads an error's code and first meaningful line, and destroys it.
-static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error, char *line,
-                          size_t size) {
+static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error,
+                          ist_log_level level, char *line, size_t size) {
   int32_t native = PJRT_Error_Code_UNKNOWN;
   ist__pjrt_string("no message", 10, line, size);
   if (ist__pjrt_has(pjrt, IST_SLOT_Error_GetCode)) {
@@ -86,7 +86,7 @@ static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error, char *line,
     call_void(pjrt, IST_SLOT_Error_Message, &get);
     if (get.message != NULL && get.message_size > 0) {
       ist__text_first_line(get.message, get.message_size, line, size);
-      log_whole(pjrt, get.message, get.message_size);
+      log_whole(pjrt, level, get.message, get.message_size);
     }
   }
   destroy_error(pjrt, error);
@@ -128,7 +128,10 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
   PJRT_Error *error = call_slot(pjrt, slot, args);
   if (error == NULL) return IST_OK;
   char line[320];
-  int32_t native = read_error(pjrt, error, line, sizeof line);
+  bool expected = err == NULL || pjrt->trying;
+  int32_t native =
+      read_error(pjrt, error, expected ? IST_LOG_DEBUG : IST_LOG_WARNING, line,
+                 sizeof line);
   if (native == PJRT_Error_Code_UNIMPLEMENTED)
     return ist__error_native(err, IST_ERR_PLUGIN_SLOT, native,
                              "%s: %s cannot be used: the plugin does not "
@@ -152,7 +155,7 @@ void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args) {
   PJRT_Error *error = call_slot(pjrt, slot, args);
   if (error == NULL) return;
   char line[320];
-  read_error(pjrt, error, line, sizeof line);
+  read_error(pjrt, error, IST_LOG_WARNING, line, sizeof line);
   ist__log(pjrt->env, IST_LOG_WARNING, "%s: %s failed: %s", pjrt->name,
            slot_names[slot], line);
 }

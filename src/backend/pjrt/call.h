@@ -20,6 +20,9 @@ typedef struct ist__pjrt {
   // Plugins crash when two threads count external references at once: those
   // two slots are called under this lock, and nothing else is.
   pthread_mutex_t *reference_lock;
+  // While it is only tried out what a plugin can do, refusals are expected:
+  // the log has them for debugging, and a user is not warned.
+  bool trying;
   char name[64];  // "pjrt:cpu"; before a client exists "pjrt:FILE.so"
 } ist__pjrt;
 
@@ -29,7 +32,9 @@ const char *ist__pjrt_slot_name(int slot);
 // True when the slot lies inside the table and is not NULL.
 bool ist__pjrt_has(const ist__pjrt *pjrt, int slot);
 
-// Calls a slot with its argument struct. On failure args may hold anything
+// Calls a slot with its argument struct. The log gets all that the plugin says
+// of a failure: as a warning, or for debugging where err is NULL, for then the
+// caller can do without. On failure args may hold anything
 // that the plugin wrote: look at no output.
 // Fails: PLUGIN_SLOT (not there, or answers that it is not implemented),
 // PLUGIN (the plugin's own error, its code in native), INTERNAL (a test).

@@ -60,10 +60,12 @@ ist_code ist__pjrt_open(ist_context *context,
   if (code != IST_OK) return code;
   ist_backend_ops ops = pjrt_ops;
   bool runs_programs = false;
+  client->plugin.pjrt.trying = true;
   code = ist__pjrt_probe(client, err);
   if (code == IST_OK) {
     code = ist__pjrt_probe_programs(client, &runs_programs, err);
   }
+  client->plugin.pjrt.trying = false;
   if (!runs_programs) ops.compile = NULL;
   if (code == IST_OK) {
     code = ist_backend_create(context, &ops, client, out, err);
