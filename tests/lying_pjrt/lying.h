@@ -15,13 +15,16 @@
 //   align=N                         a view must be aligned so (default 64)
 //   view=copy|eager                 a "view" is really a copy; or the call
 //                                   gives the memory back and then fails
+//   view=null                       no buffer and no error; the memory is
+//                                   given back at the next view or the end
+//   executable=null                 GetExecutable gives none and no error
 //   opaque=shifted                  the opaque pointer is 64 bytes off
 //   memory=ignored                  buffers always lie in the default memory
 //   platform=NAME is_on_cpu=1       lies about itself
 //   delay_events=1                  work is done by lying_release_events()
 //   event_error=1                   every event completes with an error
 //   layout=tiled|short|unsorted     a wrong answer of GetMemoryLayout
-//   hlo=garbage|none                a wrong answer of OptimizedProgram
+//   hlo=garbage|none|tiled          a wrong answer of OptimizedProgram
 //   program=wrong                   x + x gives x
 //   corrupt=1                       copies to the host lose a byte
 
@@ -119,7 +122,7 @@ typedef struct lying_rules {
   bool addressable, is_on_cpu, delay_events, event_error, corrupt;
   size_t align;
   bool view_copies, view_eager, opaque_shifted, memory_ignored;
-  bool program_wrong;
+  bool program_wrong, view_null, executable_null;
   char platform[64];
   char layout[16];
   char hlo[16];
@@ -137,6 +140,9 @@ typedef struct lying_state {
   char violation[256];
   PJRT_Event *pending;
   int working;  // threads that complete a pending event
+  // The callback of a view that was never given.
+  ist_pjrt_on_delete late;
+  void *late_ptr, *late_arg;
 } lying_state;
 
 extern lying_state lying;
@@ -160,6 +166,9 @@ void lying_event_hold(PJRT_Event *event);
 // Returns when no pending event is being completed, as real clients join their
 // threads; noted when it is this thread that completes one.
 void lying_wait_for_work(void);
+
+// Calls back for a view that was never given, if there is one.
+void lying_call_late(void);
 
 // Gives a buffer without memory: set data, and foreign if it is not free()'s.
 PJRT_Buffer *lying_buffer_new(PJRT_Memory *memory, int32_t type,

@@ -62,6 +62,7 @@ LYING_SLOT(Client_Destroy) {
     lying_violate("Client_Destroy: not a client");
     return NULL;
   }
+  lying_call_late();
   lying_wait_for_work();
   if (atomic_load(&lying.buffers) != 0)
     lying_violate("Client_Destroy: buffers are alive");

@@ -180,12 +180,15 @@ static void apply(lying_rules *r, const char *key, char *value) {
   } else if (strcmp(key, "view") == 0) {
     r->view_copies = strcmp(value, "copy") == 0;
     r->view_eager = strcmp(value, "eager") == 0;
+    r->view_null = strcmp(value, "null") == 0;
   } else if (strcmp(key, "opaque") == 0) {
     r->opaque_shifted = strcmp(value, "shifted") == 0;
   } else if (strcmp(key, "memory") == 0) {
     r->memory_ignored = strcmp(value, "ignored") == 0;
   } else if (strcmp(key, "program") == 0) {
     r->program_wrong = strcmp(value, "wrong") == 0;
+  } else if (strcmp(key, "executable") == 0) {
+    r->executable_null = strcmp(value, "null") == 0;
   } else if (strcmp(key, "platform") == 0) {
     snprintf(r->platform, sizeof r->platform, "%s", value);
   } else if (strcmp(key, "layout") == 0) {

@@ -121,6 +121,12 @@ static PJRT_Error *use_layout(PJRT_Buffer *buffer,
   return NULL;
 }
 
+void lying_call_late(void) {
+  ist_pjrt_on_delete late = lying.late;
+  lying.late = NULL;
+  if (late != NULL) late(lying.late_ptr, lying.late_arg);
+}
+
 static PJRT_Error *check_view(
     const PJRT_Client_CreateViewOfDeviceBuffer_Args *a) {
   if (!lying.rules.addressable)
@@ -146,6 +152,13 @@ LYING_SLOT(Client_CreateViewOfDeviceBuffer) {
     a->on_delete_callback(a->device_buffer_ptr, a->on_delete_callback_arg);
     return lying_error(PJRT_Error_Code_INTERNAL,
                        "lying plugin: given back and failed");
+  }
+  lying_call_late();
+  if (lying.rules.view_null) {
+    lying.late = a->on_delete_callback;
+    lying.late_ptr = a->device_buffer_ptr;
+    lying.late_arg = a->on_delete_callback_arg;
+    return NULL;
   }
   // Before 0.66 the struct ends before `memory`.
   PJRT_Memory *memory =

@@ -114,6 +114,32 @@ static void unknowable_arguments__refuse_the_program(void **state) {
   }
 }
 
+static void success_without_an_executable__is_the_plugins_fault(void **state) {
+  (void)state;
+  pjrt_bench bench;
+  bench_open(&bench, "lying", "");
+  bench.lying.set_rules("executable=null");
+  ist_program *program = NULL;
+  assert_refused(compile(&bench, "lying.identity 11 6", &program),
+                 IST_ERR_PLUGIN, bench.err, "needs a working plugin");
+  assert_null(program);
+  assert_int_equal(bench.lying.calls("Executable_NumOutputs"), 0);
+  bench_close(&bench);
+}
+
+// Values in tiles would be read as if they were dense.
+static void tiled_argument__refuses_the_program(void **state) {
+  (void)state;
+  pjrt_bench bench;
+  bench_open(&bench, "lying", "");
+  bench.lying.set_rules("hlo=tiled");
+  ist_program *program = NULL;
+  assert_refused(compile(&bench, "lying.identity 11 2 3", &program),
+                 IST_ERR_TARGET_LAYOUT, bench.err, "is tiled");
+  assert_null(program);
+  bench_close(&bench);
+}
+
 // Whether programs run is found by running one: a slot that is there may do
 // nothing.
 static void program_that_does_not_run__means_no_programs(void **state) {
@@ -405,6 +431,8 @@ int main(void) {
       cmocka_unit_test(program__runs_on_own_memory),
       cmocka_unit_test(unknowable_arguments__refuse_the_program),
       cmocka_unit_test(program_that_does_not_run__means_no_programs),
+      cmocka_unit_test(success_without_an_executable__is_the_plugins_fault),
+      cmocka_unit_test(tiled_argument__refuses_the_program),
       cmocka_unit_test(failing_program__keeps_the_plugins_code),
       cmocka_unit_test(plugins_story__is_folded_and_logged_whole),
       cmocka_unit_test(refusal_of_a_trial__warns_nobody),

@@ -106,6 +106,12 @@ static void view_given_back_early__is_no_view(void **state) {
   assert_int_equal(probe("addressable=1 view=eager").can, COPIES);
 }
 
+// The plugin calls back for it later all the same, into memory that must live.
+static void view_that_never_was__is_no_view(void **state) {
+  (void)state;
+  assert_int_equal(probe("addressable=1 view=null").can, COPIES);
+}
+
 static void wrong_address__is_never_lent(void **state) {
   (void)state;
   ist_capability found = probe("addressable=1 opaque=shifted");
@@ -227,6 +233,7 @@ int main(void) {
       cmocka_unit_test(alignment__is_found_by_trying),
       cmocka_unit_test(view_that_is_a_copy__is_no_view),
       cmocka_unit_test(view_given_back_early__is_no_view),
+      cmocka_unit_test(view_that_never_was__is_no_view),
       cmocka_unit_test(wrong_address__is_never_lent),
       cmocka_unit_test(values_that_change__leave_nothing),
       cmocka_unit_test(missing_slots__cost_what_they_carry),

@@ -30,7 +30,7 @@ static ist_code check_shape(const ist__pjrt *pjrt, const ist__pjrt_shape *shape,
   return IST_OK;
 }
 
-static ist_code no_buffer(const ist__pjrt *pjrt, int slot, ist_error *err) {
+ist_code ist__pjrt_no_buffer(const ist__pjrt *pjrt, int slot, ist_error *err) {
   return ist_error_set(err, IST_ERR_PLUGIN,
                        "%s: %s gave no buffer and no error; needs a working "
                        "plugin",
@@ -66,8 +66,6 @@ ist_code ist__pjrt_view(const ist__pjrt_client *client,
   code = ist__pjrt_call(pjrt, IST_SLOT_Client_CreateViewOfDeviceBuffer, &view,
                         err);
   if (code != IST_OK) return code;
-  if (view.buffer == NULL)
-    return no_buffer(pjrt, IST_SLOT_Client_CreateViewOfDeviceBuffer, err);
   *out = view.buffer;
   return IST_OK;
 }
@@ -95,7 +93,7 @@ ist_code ist__pjrt_from_host(const ist__pjrt_client *client,
   code = ist__pjrt_call(pjrt, IST_SLOT_Client_BufferFromHostBuffer, &from, err);
   if (code != IST_OK) return code;
   if (from.buffer == NULL)
-    code = no_buffer(pjrt, IST_SLOT_Client_BufferFromHostBuffer, err);
+    code = ist__pjrt_no_buffer(pjrt, IST_SLOT_Client_BufferFromHostBuffer, err);
   if (code == IST_OK)
     code =
         ist__pjrt_await(pjrt, from.done_with_host_buffer, IST_ERR_BUFFER, err);

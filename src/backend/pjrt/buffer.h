@@ -21,13 +21,17 @@ typedef struct ist__pjrt_shape {
 bool ist__pjrt_type_is_safe(int minor, int32_t type);
 
 // Makes a buffer that views data. on_delete is never NULL: the plugins abort
-// on that at the end. When this fails, on_delete is not needed any more.
+// on that at the end. When this fails, on_delete is not needed any more; when
+// it gives NULL and IST_OK, so did the plugin, which may call it at any time.
 // Fails: TARGET_DTYPE, SHAPE, PLUGIN, PLUGIN_SLOT.
 ist_code ist__pjrt_view(const ist__pjrt_client *client,
                         const ist__pjrt_memory *memory,
                         const ist__pjrt_shape *shape, void *data,
                         ist_pjrt_on_delete on_delete, void *arg,
                         PJRT_Buffer **out, ist_error *err);
+
+// The error of a slot that gave no buffer and no error: PLUGIN.
+ist_code ist__pjrt_no_buffer(const ist__pjrt *pjrt, int slot, ist_error *err);
 
 // Makes a buffer from dense row-major host elements, one to a byte when they
 // are smaller; data is not read after the return. shape must be row-major.

@@ -223,6 +223,13 @@ void ist__pjrt_client_close(ist__pjrt_client *client) {
   }
 }
 
+void ist__pjrt_client_keep_lost(ist__pjrt_client *client,
+                                ist__pjrt_lost *lost) {
+  lost->next = atomic_load(&client->lost);
+  while (!atomic_compare_exchange_weak(&client->lost, &lost->next, lost))
+    continue;
+}
+
 void ist__pjrt_client_drop(ist__pjrt_client *client) {
   if (!ist__refcount_drop(&client->holders)) return;
   const ist__env *env = client->env;
@@ -230,6 +237,12 @@ void ist__pjrt_client_drop(ist__pjrt_client *client) {
   for (size_t i = 0; i < client->device_count; i++) {
     ist__free(env, client->devices[i].memories);
     ist__free(env, client->devices[i].infos);
+  }
+  ist__pjrt_lost *lost = atomic_load(&client->lost);
+  while (lost != NULL) {
+    ist__pjrt_lost *next = lost->next;
+    ist__free(env, lost);
+    lost = next;
   }
   ist__free(env, client->devices);
   ist__free(env, client->facts);

@@ -28,6 +28,12 @@ typedef struct ist__pjrt_device {
   ist_memory_info *infos;
 } ist__pjrt_device;
 
+// What a plugin may call back for a view that it never gave: the first member
+// of an allocation.
+typedef struct ist__pjrt_lost {
+  struct ist__pjrt_lost *next;
+} ist__pjrt_lost;
+
 typedef struct ist__pjrt_client {
   ist__plugin plugin;
   PJRT_Client *client;
@@ -40,6 +46,7 @@ typedef struct ist__pjrt_client {
   // the plugin's own, which Client_Destroy waits for.
   atomic_uint givers;
   pthread_mutex_t reference_lock;  // of plugin.pjrt
+  _Atomic(ist__pjrt_lost *) lost;
   char version[160];
   size_t device_count;
   ist__pjrt_device *devices;
@@ -59,6 +66,9 @@ ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
 // thread of its own does it a little later: a plugin that destroys a client on
 // its own thread waits for itself.
 void ist__pjrt_client_close(ist__pjrt_client *client);
+
+// Takes an allocation, which is freed together with the struct.
+void ist__pjrt_client_keep_lost(ist__pjrt_client *client, ist__pjrt_lost *lost);
 
 // Drops one holder; the last frees the struct and releases the context.
 void ist__pjrt_client_drop(ist__pjrt_client *client);

@@ -8,6 +8,7 @@
 // The plugin may give the memory back on a thread of its own, after the
 // backend was closed, and even from within a call that then fails.
 typedef struct adoption {
+  ist__pjrt_lost lost;
   ist__pjrt_client *client;
   ist_release_fn release;
   void *self;
@@ -55,6 +56,13 @@ ist_code ist__pjrt_view_foreign(ist__pjrt_client *client,
   if (code != IST_OK) {
     ist__free(client->env, a);
     return code;
+  }
+  if (*out == NULL) {
+    // Nobody knows whether the plugin made a view: what it may still call
+    // stays as long as the client does. It is not ours, so it releases nothing.
+    ist__pjrt_client_keep_lost(client, &a->lost);
+    return ist__pjrt_no_buffer(&client->plugin.pjrt,
+                               IST_SLOT_Client_CreateViewOfDeviceBuffer, err);
   }
   ist__refcount_take(&client->holders);
   if (atomic_fetch_or(&a->state, ADOPTION_IS_OURS) == ADOPTION_IS_OVER)

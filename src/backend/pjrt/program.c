@@ -74,7 +74,9 @@ static ist_code compile_code(const ist__pjrt_client *client,
                                     IST_ERR_PROGRAM, &cause);
   if (code == IST_OK && compile.executable == NULL)
     return ist_error_set(err, IST_ERR_PLUGIN,
-                         "%s: %s gave no executable and no error", pjrt->name,
+                         "%s: %s gave no executable and no error; needs a "
+                         "working plugin",
+                         pjrt->name,
                          ist__pjrt_slot_name(IST_SLOT_Client_Compile));
   if (code != IST_OK) {
     const char *version = client->plugin.stablehlo;
@@ -158,7 +160,8 @@ ist_code ist__pjrt_describe_input(void *self, void *pointer, size_t index,
   const program *p = pointer;
   if (index >= p->signature->input_count)
     return ist_error_set(err, IST_ERR_ARGUMENT,
-                         "pjrt: the program has no input %zu; it has %zu",
+                         "pjrt: the program has no input %zu; needs one of "
+                         "its %zu",
                          index, p->signature->input_count);
   *out = p->signature->specs[index];
   return IST_OK;
@@ -170,7 +173,8 @@ ist_code ist__pjrt_describe_output(void *self, void *pointer, size_t index,
   const program *p = pointer;
   if (index >= p->signature->output_count)
     return ist_error_set(err, IST_ERR_ARGUMENT,
-                         "pjrt: the program has no output %zu; it has %zu",
+                         "pjrt: the program has no output %zu; needs one of "
+                         "its %zu",
                          index, p->signature->output_count);
   *out = p->signature->specs[p->signature->input_count + index];
   return IST_OK;

@@ -44,6 +44,12 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
                          "%s: %s %zu of the program has XLA type %d; needs a "
                          "type that DLPack has",
                          pjrt->name, what, index, (int)shape->type);
+  if (shape->tiled) {
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: %s %zu of the program is tiled; needs a dense "
+                         "order of dimensions",
+                         pjrt->name, what, index);
+  }
   if (shape->dynamic)
     return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
                          "%s: %s %zu of the program has a dynamic dimension; "
@@ -166,6 +172,13 @@ ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
   ist_code code =
       ist__pjrt_call(pjrt, IST_SLOT_LoadedExecutable_GetExecutable, &get, err);
   if (code != IST_OK) return code;
+  if (get.executable == NULL) {
+    return ist_error_set(
+        err, IST_ERR_PLUGIN,
+        "%s: %s gave no executable and no error; needs a working plugin",
+        pjrt->name,
+        ist__pjrt_slot_name(IST_SLOT_LoadedExecutable_GetExecutable));
+  }
   IST_PJRT_ARGS(PJRT_Executable_NumOutputs_Args, count);
   count.executable = get.executable;
   code = ist__pjrt_call(pjrt, IST_SLOT_Executable_NumOutputs, &count, err);
