@@ -85,7 +85,7 @@ static void unpack(const ist__view *packed, const ist__view *padded) {
   unsigned mask = (1U << bits) - 1;
   for (uint64_t n = 0; n < packed->count; n++) {
     uint64_t bit = n * bits;
-    to[n] = (unsigned char)(from[bit / 8] >> bit % 8 & mask);
+    to[n] = (unsigned char)((unsigned)from[bit / 8] >> bit % 8 & mask);
   }
 }
 
