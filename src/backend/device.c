@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/structs.h"
+#include "base/text.h"
 
 static ist_code no_out(const char *what, ist_error *err) {
   return ist_error_set(err, IST_ERR_ARGUMENT,
@@ -87,10 +88,14 @@ ist_code ist__device_find_memory(const ist_device *device, const char *kind,
       return IST_OK;
     }
   }
+  char kinds[256];
+  ist__text text = ist__text_make(kinds, sizeof kinds);
+  for (size_t m = 0; m < facts->memory_count; m++) {
+    ist__text_add(&text, "%s%s", m == 0 ? "" : ", ", facts->memories[m].kind);
+  }
   return ist_error_set(err, IST_ERR_NO_MEMORY_KIND,
                        "%s has no memory %s: its default is %s; needs one of "
-                       "its %zu kinds (isthmus doctor lists them)",
+                       "%s",
                        facts->name, kind,
-                       facts->memories[facts->default_memory].kind,
-                       facts->memory_count);
+                       facts->memories[facts->default_memory].kind, kinds);
 }

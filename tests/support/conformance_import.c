@@ -195,6 +195,11 @@ void import__refuses_a_memory_that_is_not_there(void **state) {
   ist_error error = {0};
   ist_code code = import_to(&c, "no_such_kind", &tensor, &error);
   assert_refused(code, IST_ERR_NO_MEMORY_KIND, error, "no_such_kind");
+  ist_memory_info there = {.struct_size = sizeof there};
+  for (size_t m = 0; ist_device_memory(w->device, m, &there, NULL) == IST_OK;
+       m++) {
+    assert_non_null(strstr(strstr(error.message, "; needs "), there.kind));
+  }
   assert_null(tensor);
   assert_that(&c, c.from.deleted == 0);
 }
