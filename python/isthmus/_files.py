@@ -30,6 +30,11 @@ def save(path: str | os.PathLike[str], x: Any) -> None:
                 "a file could not be saved: a name is no str; needs names of "
                 "tensors as keys")
         _core.save(path, names, [_tensor(x[name]) for name in names])
+    elif os.fsdecode(path).endswith(".safetensors"):
+        raise _errors.make(
+            _errors.ARGUMENT,
+            f"a file could not be saved: {type(x).__name__} has no name for "
+            "its tensor in .safetensors; needs a dict such as {\"x\": x}")
     else:
         _core.save(path, None, [_tensor(x)])
 

@@ -129,6 +129,7 @@ def test_load__and_save_say_what_is_wrong(tmp_path):
             (lambda: isthmus.save(tmp_path / "x.npy", {"a": x, "b": x}),
              (101, 114)),
             (lambda: isthmus.save(tmp_path / "x.safetensors", {3: x}), (101,)),
+            (lambda: isthmus.save(tmp_path / "x.safetensors", x), (101,)),
             (lambda: isthmus.save(tmp_path / "x.npy", object()), (116,))):
         with pytest.raises(isthmus.Error) as e:
             call()
