@@ -9,7 +9,10 @@ __version__: str
 CapsuleType: type
 
 _Option = str | bool | int | float | Sequence[int]
-_Wish = tuple[bool | None, str, str]
+_Wish = (
+    tuple[bool | None, str, str]
+    | tuple[bool | None, str, str, str | None, str | None]
+)
 
 @final
 class Tensor:

@@ -35,14 +35,17 @@ static int parse_word(ist__py_state *state, PyObject *value, const char *what,
   return -1;
 }
 
-// (copy, read_only, mutable_source) -> options.
+// (copy, read_only, mutable_source[, source_name, target_name]) -> options,
+// whose names live as long as the tuple.
 static int parse_wish(ist__py_state *state, PyObject *wish, ist_options *out) {
   static const char *const read_only[] = {"auto", "refuse", "copy", "allow",
                                           NULL};
   static const char *const mutable_source[] = {"alias", "copy", NULL};
   *out = (ist_options){.struct_size = sizeof *out};
   PyObject *copy, *reading, *writing;
-  if (!PyArg_ParseTuple(wish, "OOO", &copy, &reading, &writing)) return -1;
+  if (!PyArg_ParseTuple(wish, "OOO|zz", &copy, &reading, &writing,
+                        &out->source_name, &out->target_name))
+    return -1;
   if (ist__py_parse_copy(state, copy, &out->copy) < 0) return -1;
   int word = parse_word(state, reading, "read_only", read_only,
                         "\"auto\", \"refuse\", \"copy\" or \"allow\"");

@@ -175,7 +175,8 @@ def _give(
     source: _sources.Source, target: _Target, wish: _Wish,
 ) -> tuple[Any, Any]:
     copy = None if source.reason and wish.copy else wish.copy
-    how = (copy, wish.read_only, wish.mutable_source)
+    how = (copy, wish.read_only, wish.mutable_source, source.label or None,
+           target.label)
     if target.adapter is None:
         result, receipt = _core.move(source.tensor, target.device, how)
     else:
@@ -257,11 +258,13 @@ def to_tree(tree: Any, target: Any, *, receipt: bool = False,
     """``to`` for each tensor of nested dicts, lists and tuples (a state dict,
     a pytree of them). Numbers, strings and None stay as they are, a tensor
     that occurs twice crosses once. With ``receipt=True`` also the receipts, in
-    the same shape (None where nothing crossed)."""
+    the same shape (None where nothing crossed). A refusal has a note that says
+    where in the tree: ``['layer'][0]``."""
     if wishes.get("out") is not None:
         raise _errors.make(
             _errors.ARGUMENT, "to_tree has no out; needs isthmus.to")
     done: dict[int, tuple[Any, Any]] = {}
+    where: list[str] = []  # of a leaf that was refused, innermost first
 
     def leaf(x: Any) -> tuple[Any, Any]:
         if isinstance(x, _PASSED):
@@ -270,18 +273,30 @@ def to_tree(tree: Any, target: Any, *, receipt: bool = False,
             done[id(x)] = to(x, target, receipt=True, **wishes)
         return done[id(x)]
 
+    def child(key: Any, x: Any) -> tuple[Any, Any]:
+        try:
+            return walk(x)
+        except _errors.Error:
+            where.append(f"[{_sources.plain_text(repr(key))}]")
+            raise
+
     def walk(x: Any) -> tuple[Any, Any]:
         if isinstance(x, dict):
-            pairs = {key: walk(value) for key, value in x.items()}
+            pairs = {key: child(key, value) for key, value in x.items()}
             return ({k: v for k, (v, _) in pairs.items()},
                     {k: r for k, (_, r) in pairs.items()})
         if isinstance(x, (list, tuple)):
-            both = [walk(value) for value in x]
+            both = [child(n, value) for n, value in enumerate(x)]
             make = _maker(x)
             return make([v for v, _ in both]), make([r for _, r in both])
         return leaf(x)
 
-    result, receipts = walk(tree)
+    try:
+        result, receipts = walk(tree)
+    except _errors.Error as error:
+        if where:
+            error.add_note("in the tree at " + "".join(reversed(where)))
+        raise
     return (result, receipts) if receipt else result
 
 

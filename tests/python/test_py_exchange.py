@@ -273,6 +273,27 @@ def test_tree__keeps_named_tuples():
     assert type(result) is Pair and result.right == 2
 
 
+def test_tree__says_where_a_refused_leaf_is():
+    tree = {"layer": [np.ones(2, "float32"), (np.ones(2, "int64"),)]}
+    with pytest.raises(isthmus.Error) as e:
+        isthmus.to_tree(tree, "jax")
+    assert e.value.__notes__ == ["in the tree at ['layer'][1][0]"]
+    with pytest.raises(isthmus.Error) as e:
+        isthmus.to_tree(object(), "jax")
+    assert not hasattr(e.value, "__notes__")
+
+
+def test_exchange__names_both_ends_in_a_refusal():
+    x = np.arange(6, dtype="float32")[::-1]
+    for call in (isthmus.to, isthmus.to_tree):
+        with pytest.raises(isthmus.Error) as e:
+            call(x, "torch", copy=False)
+        assert " could not cross from numpy to torch: " in str(e.value)
+    with pytest.raises(isthmus.Error) as e:
+        isthmus.to(x, isthmus.open("template"), copy=False)
+    assert " could not cross from numpy to template#0: " in str(e.value)
+
+
 def test_tree__refuses_leaves_that_are_no_tensors():
     with pytest.raises(isthmus.Error):
         isthmus.to_tree({"a": object()}, "numpy")
