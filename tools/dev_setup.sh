@@ -115,7 +115,7 @@ dev_venv() {
     dev_say "bringing .venv up to its pinned wheels"
   else
     python=$(dev_find_python)
-    dev_say "making .venv with $("$python" --version) and pinned wheels"
+    dev_say "making .venv with $("$python" --version) and pinned wheels, which takes minutes"
     rm -rf .venv
     "$python" -m venv .venv
   fi
