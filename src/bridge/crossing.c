@@ -12,8 +12,18 @@
 #include "tensor/dtype.h"
 #include "tensor/strided_copy.h"
 
+ist_code ist__options_check(const ist_options *options, ist_error *err) {
+  if (options == NULL || ist__struct_ok(options)) return IST_OK;
+  return ist_error_set(err, IST_ERR_ARGUMENT,
+                       "options could not be read: struct_size is %zu; needs "
+                       "sizeof(ist_options)",
+                       options->struct_size);
+}
+
 ist_code ist__target_make(const ist_device *device, const ist_options *options,
                           ist__target *out, ist_error *err) {
+  ist_code good = ist__options_check(options, err);
+  if (good != IST_OK) return good;
   ist__struct_read(&out->options, sizeof out->options, options);
   out->device = device;
   ist_code code =

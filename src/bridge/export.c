@@ -142,7 +142,9 @@ static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
   ist_options known;
   ist__struct_read(&known, sizeof known, options);
   ist__cargo cargo;
-  ist_code code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
+  ist_code code = ist__options_check(options, err);
+  if (code != IST_OK) return code;
+  code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
   if (code != IST_OK) return code;
   ist__consumer consumer;
   code =

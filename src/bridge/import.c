@@ -139,12 +139,15 @@ ist_code ist_tensor_wrap(ist_context *context, const DLTensor *view,
 ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
                           size_t alignment, ist_tensor **out, ist_error *err) {
   if (out != NULL) *out = NULL;
-  if (context == NULL || !ist__struct_ok(spec) || out == NULL ||
-      (alignment != 0 && !ist__is_power_of_two(alignment))) {
+  if (context == NULL || !ist__struct_ok(spec) || out == NULL) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
-                         "a tensor could not be made: an argument is NULL or "
-                         "the alignment %zu is no power of two; needs both "
-                         "right",
+                         "a tensor could not be made: context, spec or out is "
+                         "NULL, or spec has no struct_size; needs all of them");
+  }
+  if (alignment != 0 && !ist__is_power_of_two(alignment)) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not be made: the alignment is %zu; "
+                         "needs a power of two, or 0 for 64",
                          alignment);
   }
   ist_spec asked;

@@ -40,7 +40,9 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
   ist_options known;
   ist__struct_read(&known, sizeof known, options);
   ist__cargo cargo;
-  ist_code code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
+  ist_code code = ist__options_check(options, err);
+  if (code != IST_OK) return code;
+  code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
   if (code != IST_OK) return code;
   if (known.grant != IST_GRANT_FROM_SOURCE) cargo.grant = known.grant;
   ist__decision plan;

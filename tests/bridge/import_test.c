@@ -293,6 +293,9 @@ static void empty__is_zero_dense_and_aligned(void **state) {
   ist_error err;
   ist_code code = ist_tensor_empty(c.context, &spec, 48, &t, &err);
   assert_refused(code, IST_ERR_ARGUMENT, err, "48");
+  spec.struct_size = 0;
+  code = ist_tensor_empty(c.context, &spec, 0, &t, &err);
+  assert_refused(code, IST_ERR_ARGUMENT, err, "spec has no struct_size");
   counted_context_end(&c);
 }
 

@@ -278,6 +278,29 @@ static void copy_into__refuses_what_does_not_fit(void **state) {
   end(&w);
 }
 
+// Otherwise a wish such as copy=never would be lost without a word.
+static void options__without_their_size_are_refused(void **state) {
+  (void)state;
+  world w;
+  begin_dense(&w);
+  const ist_device *far = ist_backend_device(w.far, 0);
+  ist_options options = {.copy = IST_COPY_NEVER};
+  ist_receipt receipt = {.struct_size = sizeof receipt};
+  ist_tensor *out = (void *)&w;
+  ist_error err;
+  ist_code code =
+      ist_tensor_move(w.tensor, far, &options, &out, &receipt, &err);
+  assert_refused(code, IST_ERR_ARGUMENT, err, "struct_size is 0");
+  assert_null(out);
+  code = ist_tensor_plan(w.tensor, NULL, &options, &receipt, &err);
+  assert_refused(code, IST_ERR_ARGUMENT, err, "struct_size is 0");
+  DLManagedTensorVersioned *managed = (void *)&w;
+  code = ist_tensor_export(w.tensor, &options, &managed, &receipt, &err);
+  assert_refused(code, IST_ERR_ARGUMENT, err, "struct_size is 0");
+  assert_null(managed);
+  end(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(move__shares_memory_with_a_device_that_can_view_it),
@@ -286,6 +309,7 @@ int main(void) {
       cmocka_unit_test(move__stays_where_it_is_without_a_copy),
       cmocka_unit_test(move__refuses_a_copy_that_is_not_wanted),
       cmocka_unit_test(export__hands_out_a_far_address_only_as_its_devices),
+      cmocka_unit_test(options__without_their_size_are_refused),
       cmocka_unit_test(copy_into__fills_memory_of_any_strides),
       cmocka_unit_test(copy_into__is_right_when_the_memory_is_the_tensors_own),
       cmocka_unit_test(copy_into__refuses_what_does_not_fit),
