@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives tests out to the workers of pytest-xdist: one by one, but a file whose
+tests share what is dear to make goes to one worker as a whole."""
+
+import pytest
+
+# They build the wheel, the library, the example.
+WHOLE = ("packaging/test_wheel.py", "packaging/test_install.py",
+         "examples/test_c_roundtrip.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFileWhereDear(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.split("::")[0]
+            return path if path.endswith(WHOLE) else nodeid
+
+    return ByFileWhereDear(config, log)
