@@ -5,33 +5,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "command.h"
 #include "tensor/view.h"
 
 enum {
   DEFAULT_ADDRESS = 4096
 };
-
-static ist_code find_memory(const ist_device *device, const char *kind,
-                            size_t *out, ist_error *err) {
-  ist_device_info info = {.struct_size = sizeof info};
-  ist_code code = ist_device_describe(device, &info, err);
-  if (code != IST_OK) return code;
-  *out = info.default_memory;
-  if (kind == NULL) return IST_OK;
-  for (size_t i = 0; i < info.memory_count; i++) {
-    ist_memory_info memory = {.struct_size = sizeof memory};
-    memory.capability.struct_size = sizeof memory.capability;
-    code = ist_device_memory(device, i, &memory, err);
-    if (code != IST_OK) return code;
-    *out = i;
-    if (strcmp(memory.kind, kind) == 0) return IST_OK;
-  }
-  return ist_error_set(err, IST_ERR_NO_MEMORY_KIND,
-                       "device %s has no memory %s; needs one that isthmus "
-                       "doctor lists",
-                       info.name, kind);
-}
 
 // The tensor that --dtype, --shape, --strides and --address describe.
 static ist_code described(const ist__cmd *cmd, const ist_device *device,
@@ -93,19 +73,6 @@ static ist_code plan_tensor(ist__cmd *cmd, const char *source,
   return code;
 }
 
-static ist_code capability_of(const ist_device *device, const char *kind,
-                              size_t *out_index, ist_capability *out,
-                              ist_error *err) {
-  ist_memory_info memory = {.struct_size = sizeof memory};
-  memory.capability.struct_size = sizeof memory.capability;
-  ist_code code = find_memory(device, kind, out_index, err);
-  if (code == IST_OK) {
-    code = ist_device_memory(device, *out_index, &memory, err);
-  }
-  *out = memory.capability;
-  return code;
-}
-
 // A source that is a device: the options describe a tensor there.
 static ist_code plan_described(ist__cmd *cmd, const char *source,
                                const ist__target *to, ist__view *view,
@@ -113,22 +80,21 @@ static ist_code plan_described(ist__cmd *cmd, const char *source,
   ist__target at;
   size_t here = 0, there = 0;
   ist_offer offer = {.struct_size = sizeof offer};
-  ist_capability memory, target;
   ist_wish wish = {.struct_size = sizeof wish,
                    .copy = cmd->wish.copy,
                    .read_only = cmd->wish.read_only,
                    .mutable_source = cmd->wish.mutable_source};
   ist_code code = ist__cmd_target(cmd, source, false, &at, err);
   if (code == IST_OK) {
-    code = capability_of(at.device, at.memory, &here, &memory, err);
+    code = ist__device_find_memory(at.device, at.memory, &here, err);
   }
   if (code == IST_OK) {
-    code = capability_of(to->device, to->memory, &there, &target, err);
+    code = ist__device_find_memory(to->device, to->memory, &there, err);
   }
   if (code == IST_OK) code = described(cmd, at.device, view, err);
   if (code != IST_OK) return code;
-  bool same_backend =
-      ist_device_backend(at.device) == ist_device_backend(to->device);
+  const ist_capability *target = ist__device_capability(to->device, there);
+  offer.memory = ist__device_capability(at.device, here);
   offer.layout = view->layout;
   offer.dtype = view->dtype_number;
   offer.grant = cmd->wish.grant == IST_GRANT_FROM_SOURCE ? IST_GRANT_WRITABLE
@@ -136,10 +102,9 @@ static ist_code plan_described(ist__cmd *cmd, const char *source,
   offer.address = (uintptr_t)ist__view_address(view);
   offer.nbytes = view->nbytes;
   offer.in_place = at.device == to->device && here == there &&
-                   (offer.layout & ~target.layouts) == 0;
-  offer.peer = same_backend && (memory.can & IST_CAN_PEER) != 0;
-  offer.memory = &memory;
-  code = ist_route_plan(&offer, &target, &wish, out, err);
+                   (offer.layout & ~target->layouts) == 0;
+  offer.peer = ist_device_backend(at.device) == ist_device_backend(to->device);
+  code = ist_route_plan(&offer, target, &wish, out, err);
   (void)snprintf(out->source, sizeof out->source, "%s", source);
   (void)snprintf(out->target, sizeof out->target, "%s", cmd->operands.at[1]);
   return code;

@@ -101,3 +101,16 @@ def test_a_plugin_of_the_environment__is_opened_by_doctor(tmp_path):
         "host", "template", f"pjrt:{path}", "pjrt:/nowhere.so"]
     assert backends[2]["platform"] == "lying"
     assert backends[3]["error"]["name"] == "IST_ERR_PLUGIN_LOAD"
+
+
+def test_a_memory_that_is_not_there__has_the_same_words_in_every_verb(tmp_path):
+    cli_env.make_files(tmp_path)
+    place = f"pjrt:{cli_env.lying()}#0/none"
+    said = set()
+    for words in (["move", "a.npy", place], ["route", "a.npy", place],
+                  ["route", "host", place], ["route", place, "host"]):
+        done = cli_env.run(tmp_path, *words)
+        assert (done.code, done.out) == (1, b"")
+        said.add(done.lines[-1].replace(f"isthmus: {words[0]}: ", ""))
+    assert len(said) == 1
+    assert "needs one of device, pinned_host" in said.pop()
