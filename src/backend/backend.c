@@ -27,12 +27,31 @@ static bool call_fails(ist_backend *backend, const char *slot, report *r,
   return true;
 }
 
+// Ends a call: a failure is one of isthmus' own codes with a line of text,
+// whatever the slot left in err.
+static ist_code told(const char *backend, const char *slot, ist_code code,
+                     ist_error *err) {
+  if (code == IST_OK) return IST_OK;
+  if (ist_code_name(code) == NULL) {
+    return ist_error_set(err, IST_ERR_BACKEND_ABI,
+                         "%s: %s failed with %d, which is no ist_code; needs "
+                         "one of isthmus/error.h",
+                         backend, slot, (int)code);
+  }
+  ist__error_seal(err, code);
+  if (err->message[0] != '\0') return code;
+  return ist_error_set(err, code,
+                       "%s: %s failed without a message; needs one from "
+                       "ist_error_set",
+                       backend, slot);
+}
+
 // Ends a call that must have made an object: a failure leaves none.
 static ist_code made(ist_backend *backend, const char *slot, ist_code code,
                      void **out, ist_error *err) {
   if (code != IST_OK) {
     *out = NULL;
-    return code;
+    return told(backend->facts.name, slot, code, err);
   }
   if (*out != NULL) return IST_OK;
   return ist_error_set(err, IST_ERR_BACKEND_ABI,
@@ -56,7 +75,9 @@ ist_code ist__backend_copy_out(ist_backend *backend, void *buffer, void *target,
                                uint64_t nbytes, ist_error *err) {
   report r;
   if (call_fails(backend, "copy_out", &r, err)) return r.err->code;
-  return backend->ops.copy_out(backend->self, buffer, target, nbytes, r.err);
+  ist_code code =
+      backend->ops.copy_out(backend->self, buffer, target, nbytes, r.err);
+  return told(backend->facts.name, "copy_out", code, r.err);
 }
 
 ist_code ist__backend_copy_in(ist_backend *backend, const ist_placement *source,
@@ -76,7 +97,7 @@ ist_code ist__backend_lend(ist_backend *backend, void *buffer, ist_loan *out,
   if (call_fails(backend, "lend", &r, err)) return r.err->code;
   ist_code code = backend->ops.lend(backend->self, buffer, out, r.err);
   if (code != IST_OK) *out = (ist_loan){.struct_size = sizeof *out};
-  return code;
+  return told(backend->facts.name, "lend", code, r.err);
 }
 
 void ist__backend_reclaim(ist_backend *backend, void *buffer) {
@@ -109,7 +130,8 @@ ist_code ist__backend_wait(ist_backend *backend, void *buffer, ist_error *err) {
   report r;
   if (backend->ops.wait == NULL) return IST_OK;
   if (call_fails(backend, "wait", &r, err)) return r.err->code;
-  return backend->ops.wait(backend->self, buffer, r.err);
+  ist_code code = backend->ops.wait(backend->self, buffer, r.err);
+  return told(backend->facts.name, "wait", code, r.err);
 }
 
 // A geometry that a backend told is checked like one from outside.
@@ -130,7 +152,8 @@ ist_code ist__backend_inspect(ist_backend *backend, void *buffer, ist_spec *out,
   if (backend->ops.inspect == NULL) return absent(backend, "inspect", err);
   if (call_fails(backend, "inspect", &r, err)) return r.err->code;
   ist_code code = backend->ops.inspect(backend->self, buffer, out, r.err);
-  return code != IST_OK ? code : check_spec(backend, "inspect", out, r.err);
+  if (code == IST_OK) return check_spec(backend, "inspect", out, r.err);
+  return told(backend->facts.name, "inspect", code, r.err);
 }
 
 ist_code ist__backend_compile(ist_backend *backend, const ist_source *source,
@@ -157,7 +180,9 @@ ist_code ist__backend_describe_program(ist_backend *backend, void *program,
   report r;
   *out = (ist_program_facts){.struct_size = sizeof *out};
   if (call_fails(backend, "describe_program", &r, err)) return r.err->code;
-  return backend->ops.describe_program(backend->self, program, out, r.err);
+  ist_code code =
+      backend->ops.describe_program(backend->self, program, out, r.err);
+  return told(backend->facts.name, "describe_program", code, r.err);
 }
 
 ist_code ist__backend_describe_argument(ist_backend *backend, void *program,
@@ -171,7 +196,8 @@ ist_code ist__backend_describe_argument(ist_backend *backend, void *program,
                                                          index, out, r.err)
                            : backend->ops.describe_output(
                                  backend->self, program, index, out, r.err);
-  return code != IST_OK ? code : check_spec(backend, slot, out, r.err);
+  if (code == IST_OK) return check_spec(backend, slot, out, r.err);
+  return told(backend->facts.name, slot, code, r.err);
 }
 
 ist_code ist__backend_execute(ist_backend *backend,
@@ -194,7 +220,9 @@ ist_code ist__backend_execute(ist_backend *backend,
     }
     execution->outputs[i] = NULL;
   }
-  if (code != IST_OK) return code;
+  if (code != IST_OK) {
+    return told(backend->facts.name, "execute", code, r.err);
+  }
   return ist_error_set(r.err, IST_ERR_BACKEND_ABI,
                        "%s: execute gave nothing: an output is NULL after "
                        "success; needs all of them",
@@ -355,7 +383,8 @@ ist_code ist__backend_open(ist_context *context, const ist_backend_ops *ops,
                          "no hook",
                          known.name);
   }
-  code = known.describe(self, &facts, err);
+  ist__error_clear(err);
+  code = told(known.name, "describe", known.describe(self, &facts, err), err);
   if (code == IST_OK) code = check_facts(&known, &facts, err);
   if (code != IST_OK) return code;
   return build(context, &known, self, is_host, &facts, out, err);

@@ -66,6 +66,13 @@ ist_code ist__error_memory(ist_error *err, const char *what, uint64_t size) {
                        what, size);
 }
 
+void ist__error_seal(ist_error *err, ist_code code) {
+  err->code = code;
+  bool is_cut = memchr(err->message, '\0', sizeof err->message) == NULL;
+  err->message[sizeof err->message - 1] = '\0';
+  make_one_line(err->message, is_cut);
+}
+
 void ist__error_clear(ist_error *err) {
   if (err == NULL) return;
   err->code = IST_OK;

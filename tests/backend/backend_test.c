@@ -156,6 +156,83 @@ static void dispatch__drops_what_a_failed_slot_left_behind(void **state) {
   }
 }
 
+static ist_code copy_out_that_mumbles(void *self, void *buffer, void *target,
+                                      uint64_t nbytes, ist_error *err) {
+  (void)self, (void)buffer, (void)target, (void)nbytes;
+  memset(err, 'x', sizeof *err);
+  return IST_ERR_PLUGIN;
+}
+
+static ist_code copy_out_without_a_code(void *self, void *buffer, void *target,
+                                        uint64_t nbytes, ist_error *err) {
+  (void)self, (void)buffer, (void)target, (void)nbytes, (void)err;
+  return (ist_code)7;
+}
+
+static ist_code copy_out_without_words(void *self, void *buffer, void *target,
+                                       uint64_t nbytes, ist_error *err) {
+  (void)self, (void)buffer, (void)target, (void)nbytes, (void)err;
+  return IST_ERR_BUFFER;
+}
+
+// Exports a copy through a copy_out that fails in its own way.
+static void export_with(ist_code (*copy_out)(void *, void *, void *, uint64_t,
+                                             ist_error *),
+                        ist_code wanted, const char *words) {
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, false);
+  fake.ops.copy_out = copy_out;
+  ist_backend *backend;
+  ist_error err;
+  assert_ok(open_fake(c.context, &fake, &backend, &err), err);
+  producer s;
+  producer_init_dense(&s);
+  ist_tensor *t;
+  assert_ok(ist_tensor_import(ist_backend_device(backend, 0), &s.versioned,
+                              NULL, &t, NULL, &err),
+            err);
+  DLManagedTensorVersioned *out;
+  ist_code code = ist_tensor_export(t, NULL, &out, NULL, &err);
+  assert_non_null(memchr(err.message, '\0', sizeof err.message));
+  assert_refused(code, wanted, err, words);
+  assert_null(out);
+  ist_tensor_release(t);
+  ist_backend_release(backend);
+  producer_free(&s);
+  counted_context_end(&c);
+}
+
+static void slots__fail_with_one_line_and_a_code_of_isthmus(void **state) {
+  (void)state;
+  export_with(copy_out_that_mumbles, IST_ERR_PLUGIN, "xxx");
+  export_with(copy_out_without_a_code, IST_ERR_BACKEND_ABI, "7");
+  export_with(copy_out_without_words, IST_ERR_BUFFER, "copy_out");
+}
+
+static ist_code describe_without_words(void *self, ist_backend_facts *out,
+                                       ist_error *err) {
+  (void)self, (void)out, (void)err;
+  return IST_ERR_PLUGIN;
+}
+
+static void describe__leaves_nothing_of_what_err_held(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  fake_backend fake;
+  fake_backend_init(&fake, true);
+  fake.ops.describe = describe_without_words;
+  ist_backend *backend;
+  ist_error err;
+  memset(&err, 'y', sizeof err);
+  ist_code code = open_fake(c.context, &fake, &backend, &err);
+  assert_refused(code, IST_ERR_PLUGIN, err, "describe failed without");
+  assert_null(backend);
+  counted_context_end(&c);
+}
+
 // The slow path is mandatory: what is not lent is copied, or refused when only
 // a view is wanted.
 static void lend__that_gives_no_address_is_done_without(void **state) {
@@ -301,6 +378,8 @@ int main(void) {
       cmocka_unit_test(backend__closes_once_after_its_last_tensor),
       cmocka_unit_test(dispatch__refuses_success_without_a_buffer),
       cmocka_unit_test(dispatch__drops_what_a_failed_slot_left_behind),
+      cmocka_unit_test(slots__fail_with_one_line_and_a_code_of_isthmus),
+      cmocka_unit_test(describe__leaves_nothing_of_what_err_held),
       cmocka_unit_test(lend__that_gives_no_address_is_done_without),
       cmocka_unit_test(lend__is_not_asked_for_a_copy),
       cmocka_unit_test(create__reads_shorter_structs_of_older_authors),
