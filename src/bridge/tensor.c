@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/structs.h"
+#include "tensor/dtype.h"
 
 static void fill_view(ist_tensor *t, const ist__view *view, bool address) {
   size_t ndim = (size_t)view->ndim;
@@ -99,6 +101,21 @@ static void leave_loan(ist_tensor *t, ist__loan_state state) {
   pthread_mutex_unlock(&backend->lend_lock);
 }
 
+// A loan is checked like an address from outside: element 0 lies on its own
+// alignment and the extent fits the address space. A handle is only given on.
+static bool loan_is_sound(const ist_tensor *t, const ist_loan *loan) {
+  if (t->nbytes == 0) return true;
+  if (loan->data == NULL) return false;
+  if ((ist__tensor_capability(t)->can & IST_CAN_HOST_ADDRESS) == 0) return true;
+  uint64_t first;
+  uint64_t end;
+  return ist__add_u64((uint64_t)(uintptr_t)loan->data, loan->byte_offset,
+                      &first) &&
+         ist__add_u64(first, t->highest, &end) && end <= UINTPTR_MAX &&
+         t->lowest <= first &&
+         first % ist__dtype_alignment(ist__dtype_at(t->dtype_number)) == 0;
+}
+
 static ist_code take_loan(ist_tensor *t, ist_error *err) {
   ist_backend *backend = ist__tensor_backend(t);
   ist_loan loan;
@@ -106,12 +123,15 @@ static ist_code take_loan(ist_tensor *t, ist_error *err) {
   if (code == IST_OK) {
     code = ist__backend_lend(backend, t->buffer, &loan, err);
   }
-  if (code == IST_OK && loan.data == NULL && t->nbytes != 0) {
+  if (code == IST_OK && !loan_is_sound(t, &loan)) {
     ist__backend_reclaim(backend, t->buffer);
     code = ist_error_set(err, IST_ERR_BACKEND_ABI,
-                         "%s: lend gave no address for %llu bytes; needs an "
-                         "address or an error",
-                         backend->facts.name, (unsigned long long)t->nbytes);
+                         "%s: lend gave %s for %llu bytes; needs an address on "
+                         "its element's alignment, or an error",
+                         backend->facts.name,
+                         loan.data == NULL ? "no address"
+                                           : "an address that cannot be",
+                         (unsigned long long)t->nbytes);
   }
   if (code != IST_OK) return code;
   t->lent_view = t->view;

@@ -235,17 +235,13 @@ static void describe__leaves_nothing_of_what_err_held(void **state) {
 
 // The slow path is mandatory: what is not lent is copied, or refused when only
 // a view is wanted.
-static void lend__that_gives_no_address_is_done_without(void **state) {
-  (void)state;
+static void export_without_loan(fake_backend *fake) {
   counted_context c;
   counted_context_begin(&c);
-  fake_backend fake;
-  fake_backend_init(&fake, true);
-  fake.memory.capability.can &= ~(uint32_t)IST_CAN_ADOPT;
-  fake.lends_nothing = true;
+  fake->memory.capability.can &= ~(uint32_t)IST_CAN_ADOPT;
   ist_backend *backend;
   ist_error err;
-  assert_ok(open_fake(c.context, &fake, &backend, &err), err);
+  assert_ok(open_fake(c.context, fake, &backend, &err), err);
   producer s;
   producer_init_dense(&s);
   ist_tensor *t;
@@ -262,11 +258,71 @@ static void lend__that_gives_no_address_is_done_without(void **state) {
   ist_code code = ist_tensor_export(t, &never, &out, NULL, &err);
   assert_refused(code, IST_ERR_COPY_NEEDED, err, "no address");
   assert_ok(ist_tensor_wait(t, &err), err);
-  assert_int_equal(fake.loans, 0);
+  assert_null(ist_tensor_view(t)->data);
+  assert_int_equal(fake->loans, 0);
   ist_tensor_release(t);
   ist_backend_release(backend);
   producer_free(&s);
   counted_context_end(&c);
+}
+
+static void lend__that_gives_no_address_is_done_without(void **state) {
+  (void)state;
+  fake_backend fake;
+  fake_backend_init(&fake, true);
+  fake.lends_nothing = true;
+  export_without_loan(&fake);
+}
+
+static ist_code give_address(ist_loan *out, size_t step, uint64_t offset) {
+  static _Alignas(64) char memory[1024];
+  out->data = memory + step;
+  out->byte_offset = offset;
+  return IST_OK;
+}
+
+static ist_code lend_unaligned(void *self, void *buffer, ist_loan *out,
+                               ist_error *err) {
+  (void)self, (void)buffer, (void)err;
+  return give_address(out, 1, 0);
+}
+
+static ist_code lend_unaligned_offset(void *self, void *buffer, ist_loan *out,
+                                      ist_error *err) {
+  (void)self, (void)buffer, (void)err;
+  return give_address(out, 0, 2);
+}
+
+static ist_code lend_wrapped(void *self, void *buffer, ist_loan *out,
+                             ist_error *err) {
+  (void)self, (void)buffer, (void)err;
+  return give_address(out, 0, UINT64_MAX - 3);
+}
+
+// Element 0 is in the address space, the last one beyond its end.
+static ist_code lend_past_the_end(void *self, void *buffer, ist_loan *out,
+                                  ist_error *err) {
+  (void)self, (void)buffer, (void)err;
+  give_address(out, 0, 0);
+  out->byte_offset = UINT64_MAX - (uint64_t)(uintptr_t)out->data - 7;
+  return IST_OK;
+}
+
+static void reclaim_nothing(void *self, void *buffer) {
+  (void)self, (void)buffer;
+}
+
+static void lend__of_an_address_that_cannot_be_is_done_without(void **state) {
+  (void)state;
+  ist_code (*const lies[])(void *, void *, ist_loan *, ist_error *) = {
+      lend_unaligned, lend_unaligned_offset, lend_wrapped, lend_past_the_end};
+  for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+    fake_backend fake;
+    fake_backend_init(&fake, true);
+    fake.ops.lend = lies[i];
+    fake.ops.reclaim = reclaim_nothing;
+    export_without_loan(&fake);
+  }
 }
 
 static void lend__is_not_asked_for_a_copy(void **state) {
@@ -381,6 +437,7 @@ int main(void) {
       cmocka_unit_test(slots__fail_with_one_line_and_a_code_of_isthmus),
       cmocka_unit_test(describe__leaves_nothing_of_what_err_held),
       cmocka_unit_test(lend__that_gives_no_address_is_done_without),
+      cmocka_unit_test(lend__of_an_address_that_cannot_be_is_done_without),
       cmocka_unit_test(lend__is_not_asked_for_a_copy),
       cmocka_unit_test(create__reads_shorter_structs_of_older_authors),
       cmocka_unit_test(lend__is_asked_once_for_many_exports),
