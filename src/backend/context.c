@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "backend/host.h"
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/structs.h"
 
@@ -87,9 +88,10 @@ void ist__context_set_call_hook(ist_context *context, ist__call_hook hook,
 }
 
 void *ist_allocate(ist_context *context, size_t size, size_t alignment) {
+  if (context == NULL || !ist__is_power_of_two(alignment)) return NULL;
   return ist__alloc(&context->env, size, alignment);
 }
 
 void ist_deallocate(ist_context *context, void *pointer) {
-  ist__free(&context->env, pointer);
+  if (context != NULL) ist__free(&context->env, pointer);
 }

@@ -325,6 +325,17 @@ static void lend__of_an_address_that_cannot_be_is_done_without(void **state) {
   }
 }
 
+static void allocate__gives_null_where_it_cannot(void **state) {
+  (void)state;
+  counted_context c;
+  counted_context_begin(&c);
+  assert_null(ist_allocate(NULL, 8, 8));
+  assert_null(ist_allocate(c.context, 8, 0));
+  assert_null(ist_allocate(c.context, 8, 48));
+  ist_deallocate(NULL, NULL);
+  counted_context_end(&c);
+}
+
 static void lend__is_not_asked_for_a_copy(void **state) {
   (void)state;
   counted_context c;
@@ -438,6 +449,7 @@ int main(void) {
       cmocka_unit_test(describe__leaves_nothing_of_what_err_held),
       cmocka_unit_test(lend__that_gives_no_address_is_done_without),
       cmocka_unit_test(lend__of_an_address_that_cannot_be_is_done_without),
+      cmocka_unit_test(allocate__gives_null_where_it_cannot),
       cmocka_unit_test(lend__is_not_asked_for_a_copy),
       cmocka_unit_test(create__reads_shorter_structs_of_older_authors),
       cmocka_unit_test(lend__is_asked_once_for_many_exports),
