@@ -6,8 +6,8 @@
 // The names are those of the ABI. tests/pjrt compares every offset and size
 // with a table of facts and with the layouts of an independent binding.
 
-#ifndef ISTHMUS_BACKEND_PJRT_ABI_H
-#define ISTHMUS_BACKEND_PJRT_ABI_H
+#ifndef ISTHMUS_BACKEND_PJRT_ABI_H_
+#define ISTHMUS_BACKEND_PJRT_ABI_H_
 
 #include <stdbool.h>
 #include <stddef.h>
