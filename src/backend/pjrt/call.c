@@ -122,8 +122,8 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
     if (slot == IST_SLOT_Event_Await)
       destroy_error(pjrt, pjrt->table->slot[slot](args));
     return ist_error_set(err, IST_ERR_INTERNAL,
-                         "%s: %s failed: a test made it fail", pjrt->name,
-                         slot_names[slot]);
+                         "%s: %s failed: a test made it fail; needs no hook",
+                         pjrt->name, slot_names[slot]);
   }
   PJRT_Error *error = call_slot(pjrt, slot, args);
   if (error == NULL) return IST_OK;
@@ -135,10 +135,14 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
   if (native == PJRT_Error_Code_UNIMPLEMENTED)
     return ist__error_native(err, IST_ERR_PLUGIN_SLOT, native,
                              "%s: %s cannot be used: the plugin does not "
-                             "implement it: %s",
+                             "implement it: %s; needs a plugin that does",
                              pjrt->name, slot_names[slot], line);
-  return ist__error_native(err, code, native, "%s: %s failed: %s (code %d)",
-                           pjrt->name, slot_names[slot], line, (int)native);
+  // What is said of a program goes on after this.
+  const char *needs =
+      code == IST_ERR_PROGRAM ? "" : "; needs a call that the plugin can do";
+  return ist__error_native(err, code, native, "%s: %s failed: %s (code %d)%s",
+                           pjrt->name, slot_names[slot], line, (int)native,
+                           needs);
 }
 
 ist_code ist__pjrt_call(const ist__pjrt *pjrt, int slot, void *args,

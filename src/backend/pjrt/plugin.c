@@ -75,7 +75,9 @@ static ist_code explain_refusal(const char *path, const char *loader,
   char line[320];
   ist__text_first_line(loader, strlen(loader), line, sizeof line);
   return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
-                       "plugin %s cannot be opened: %s", path, line);
+                       "plugin %s cannot be opened: %s; needs a PJRT plugin "
+                       "that loads on this machine",
+                       path, line);
 }
 
 static ist_code open_file(const char *path, void **out, ist_error *err) {
@@ -290,7 +292,8 @@ static ist_code create_client(ist__plugin *plugin, const ist_option *options,
   ist_code code = IST_OK;
   if (count > 0) {
     if (count > SIZE_MAX / sizeof *values / 2)
-      return ist_error_set(err, IST_ERR_OPTION, "%s: %zu options are too many",
+      return ist_error_set(err, IST_ERR_OPTION,
+                           "%s: %zu options are too many; needs fewer",
                            pjrt->name, count);
     values = ist__alloc_zero(pjrt->env, count * sizeof *values);
     if (values == NULL)

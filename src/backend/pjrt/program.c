@@ -82,8 +82,8 @@ static ist_code compile_code(const ist__pjrt_client *client,
     const char *version = client->plugin.stablehlo;
     return ist__error_native(
         err, code, cause.native,
-        "%s could not be compiled: %s; the plugin reads StableHLO up to %s, "
-        "text is the portable form",
+        "%s could not be compiled: %s; the plugin reads StableHLO up to %s; "
+        "needs a program that it reads, as text for the portable form",
         source->name, cause.message,
         version[0] != '\0' ? version : "a version that it does not tell");
   }
