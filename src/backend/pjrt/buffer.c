@@ -7,26 +7,35 @@
 #include <string.h>
 
 bool ist__pjrt_type_is_safe(int minor, int32_t type) {
-  if (type < 1 || type == 23) return false;           // INVALID, TOKEN
-  if (type == 30 || type == 31) return minor >= 94;   // S1, U1
-  if (type == 32 || type == 33) return minor >= 114;  // F6
+  if (type < 1 || type == 23) {
+    return false;  // INVALID, TOKEN
+  }
+  if (type == 30 || type == 31) {
+    return minor >= 94;  // S1, U1
+  }
+  if (type == 32 || type == 33) {
+    return minor >= 114;  // F6
+  }
   return type <= 29;
 }
 
 static ist_code check_shape(const ist__pjrt *pjrt, const ist__pjrt_shape *shape,
                             ist_error *err) {
-  if (!ist__pjrt_type_is_safe(pjrt->minor, shape->type))
+  if (!ist__pjrt_type_is_safe(pjrt->minor, shape->type)) {
     return ist_error_set(err, IST_ERR_TARGET_DTYPE,
                          "%s: a buffer of PJRT element type %d cannot be made: "
                          "the plugin (API 0.%d) does not know it; needs a "
                          "newer plugin or another dtype",
                          pjrt->name, (int)shape->type, pjrt->minor);
-  for (int32_t i = 0; i < shape->ndim; i++)
-    if (shape->dims[i] < 0)
+  }
+  for (int32_t i = 0; i < shape->ndim; i++) {
+    if (shape->dims[i] < 0) {
       return ist_error_set(err, IST_ERR_SHAPE,
                            "%s: a buffer cannot be made: dimension %d is "
                            "%" PRId64 "; needs 0 or more",
                            pjrt->name, (int)i, shape->dims[i]);
+    }
+  }
   return IST_OK;
 }
 
@@ -92,17 +101,20 @@ ist_code ist__pjrt_from_host(const ist__pjrt_client *client,
   // device_layout stays NULL: two of three plugins mistag data with one.
   code = ist__pjrt_call(pjrt, IST_SLOT_Client_BufferFromHostBuffer, &from, err);
   if (code != IST_OK) return code;
-  if (from.buffer == NULL)
+  if (from.buffer == NULL) {
     code = ist__pjrt_no_buffer(pjrt, IST_SLOT_Client_BufferFromHostBuffer, err);
-  if (code == IST_OK)
+  }
+  if (code == IST_OK) {
     code =
         ist__pjrt_await(pjrt, from.done_with_host_buffer, IST_ERR_BUFFER, err);
-  else
+  } else {
     ist__pjrt_await(pjrt, from.done_with_host_buffer, IST_ERR_BUFFER, NULL);
-  if (code == IST_OK)
+  }
+  if (code == IST_OK) {
     *out = from.buffer;
-  else
+  } else {
     ist__pjrt_destroy(pjrt, from.buffer);
+  }
   return code;
 }
 
@@ -114,11 +126,12 @@ ist_code ist__pjrt_to_host(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
   ask.src = buffer;
   ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ToHostBuffer, &ask, err);
   if (code != IST_OK) return code;
-  if (ask.dst_size != size)
+  if (ask.dst_size != size) {
     return ist_error_set(err, IST_ERR_PLUGIN,
                          "%s: a buffer cannot be copied out: the plugin gives "
                          "%zu bytes; needs %" PRIu64,
                          pjrt->name, ask.dst_size, size);
+  }
   if (size == 0) return IST_OK;
   IST_PJRT_ARGS(PJRT_Buffer_ToHostBuffer_Args, copy);
   copy.src = buffer;
@@ -190,20 +203,22 @@ ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
       ist__pjrt_call(pjrt, IST_SLOT_Buffer_GetMemoryLayout, &get, err);
   if (code != IST_OK) return code;
   const char *fault = NULL;
-  if (get.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled)
+  if (get.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled) {
     fault = "given by strides";
-  else if (get.layout.tiled.num_tiles != 0)
+  } else if (get.layout.tiled.num_tiles != 0) {
     fault = "tiled";
-  else if (get.layout.tiled.minor_to_major_size != (size_t)ndim ||
-           (ndim > 0 && get.layout.tiled.minor_to_major == NULL))
+  } else if (get.layout.tiled.minor_to_major_size != (size_t)ndim ||
+             (ndim > 0 && get.layout.tiled.minor_to_major == NULL)) {
     fault = "of another rank";
+  }
   uint64_t seen = 0;
   for (int32_t i = 0; fault == NULL && i < ndim; i++) {
     int64_t d = get.layout.tiled.minor_to_major[i];
-    if (d < 0 || d >= ndim || (seen >> d & 1) != 0)
+    if (d < 0 || d >= ndim || (seen >> d & 1) != 0) {
       fault = "no order of its dimensions";
-    else
+    } else {
       seen |= UINT64_C(1) << d;
+    }
     minor_to_major[i] = d;
   }
   if (fault == NULL) return IST_OK;

@@ -105,8 +105,9 @@ static ist_code no_slot(const ist__pjrt *pjrt, int slot, ist_error *err) {
 static PJRT_Error *call_slot(const ist__pjrt *pjrt, int slot, void *args) {
   bool counts = slot == IST_SLOT_Buffer_IncreaseExternalReferenceCount ||
                 slot == IST_SLOT_Buffer_DecreaseExternalReferenceCount;
-  if (!counts || pjrt->reference_lock == NULL)
+  if (!counts || pjrt->reference_lock == NULL) {
     return pjrt->table->slot[slot](args);
+  }
   pthread_mutex_lock(pjrt->reference_lock);
   PJRT_Error *error = pjrt->table->slot[slot](args);
   pthread_mutex_unlock(pjrt->reference_lock);
@@ -119,8 +120,9 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
   if (ist__call_fails(pjrt->env, slot_names[slot])) {
     // An event is awaited all the same: until then the plugin fills, or reads,
     // memory that the caller frees next.
-    if (slot == IST_SLOT_Event_Await)
+    if (slot == IST_SLOT_Event_Await) {
       destroy_error(pjrt, pjrt->table->slot[slot](args));
+    }
     return ist_error_set(err, IST_ERR_INTERNAL,
                          "%s: %s failed: a test made it fail; needs no hook",
                          pjrt->name, slot_names[slot]);
@@ -132,11 +134,12 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
   int32_t native =
       read_error(pjrt, error, expected ? IST_LOG_DEBUG : IST_LOG_WARNING, line,
                  sizeof line);
-  if (native == PJRT_Error_Code_UNIMPLEMENTED)
+  if (native == PJRT_Error_Code_UNIMPLEMENTED) {
     return ist__error_native(err, IST_ERR_PLUGIN_SLOT, native,
                              "%s: %s cannot be used: the plugin does not "
                              "implement it: %s; needs a plugin that does",
                              pjrt->name, slot_names[slot], line);
+  }
   // What is said of a program goes on after this.
   const char *needs =
       code == IST_ERR_PROGRAM ? "" : "; needs a call that the plugin can do";

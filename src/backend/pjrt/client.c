@@ -20,31 +20,38 @@ static void read_device_texts(const ist__pjrt *pjrt, ist__pjrt_device *device,
   get.device = device->device;
   if (ist__pjrt_call(pjrt, IST_SLOT_Device_GetDescription, &get, NULL) !=
           IST_OK ||
-      get.device_description == NULL)
+      get.device_description == NULL) {
     return;
+  }
   IST_PJRT_ARGS(PJRT_DeviceDescription_Id_Args, id);
   id.device_description = get.device_description;
-  if (ist__pjrt_call(pjrt, IST_SLOT_DeviceDescription_Id, &id, NULL) == IST_OK)
+  if (ist__pjrt_call(pjrt, IST_SLOT_DeviceDescription_Id, &id, NULL) ==
+      IST_OK) {
     facts->id = id.id;
+  }
   IST_PJRT_ARGS(PJRT_DeviceDescription_Kind_Args, kind);
   kind.device_description = get.device_description;
   if (ist__pjrt_call(pjrt, IST_SLOT_DeviceDescription_Kind, &kind, NULL) ==
-      IST_OK)
+      IST_OK) {
     ist__pjrt_string(kind.device_kind, kind.device_kind_size, device->kind,
                      sizeof device->kind);
+  }
   IST_PJRT_ARGS(PJRT_DeviceDescription_ToString_Args, text);
   text.device_description = get.device_description;
   if (ist__pjrt_call(pjrt, IST_SLOT_DeviceDescription_ToString, &text, NULL) ==
-      IST_OK)
+      IST_OK) {
     ist__pjrt_string(text.to_string, text.to_string_size, device->name,
                      sizeof device->name);
+  }
 }
 
 static PJRT_Memory *default_memory(const ist__pjrt *pjrt, PJRT_Device *device) {
   IST_PJRT_ARGS(PJRT_Device_DefaultMemory_Args, get);
   get.device = device;
-  if (ist__pjrt_call(pjrt, IST_SLOT_Device_DefaultMemory, &get, NULL) != IST_OK)
+  if (ist__pjrt_call(pjrt, IST_SLOT_Device_DefaultMemory, &get, NULL) !=
+      IST_OK) {
     return NULL;
+  }
   return get.memory;
 }
 
@@ -53,11 +60,13 @@ static void read_kind(const ist__pjrt *pjrt, ist__pjrt_memory *memory,
   IST_PJRT_ARGS(PJRT_Memory_Kind_Args, get);
   get.memory = memory->memory;
   if (memory->memory != NULL &&
-      ist__pjrt_call(pjrt, IST_SLOT_Memory_Kind, &get, NULL) == IST_OK)
+      ist__pjrt_call(pjrt, IST_SLOT_Memory_Kind, &get, NULL) == IST_OK) {
     ist__pjrt_string(get.kind, get.kind_size, memory->kind,
                      sizeof memory->kind);
-  if (memory->kind[0] == '\0')
+  }
+  if (memory->kind[0] == '\0') {
     snprintf(memory->kind, sizeof memory->kind, "memory%zu", index);
+  }
 }
 
 // A plugin without a list of memories has one: where buffers go by default.
@@ -70,16 +79,18 @@ static ist_code list_memories(const ist__pjrt_client *client,
   size_t count = 0;
   if (ist__pjrt_call(pjrt, IST_SLOT_Device_AddressableMemories, &get, NULL) ==
           IST_OK &&
-      get.memories != NULL && get.num_memories <= MAX_MEMORIES)
+      get.memories != NULL && get.num_memories <= MAX_MEMORIES) {
     count = get.num_memories;
+  }
   PJRT_Memory *first = default_memory(pjrt, device->device);
   size_t rows = count > 0 ? count : 1;
   device->memories =
       ist__alloc_zero(client->env, rows * sizeof *device->memories);
   device->infos = ist__alloc_zero(client->env, rows * sizeof *device->infos);
-  if (device->memories == NULL || device->infos == NULL)
+  if (device->memories == NULL || device->infos == NULL) {
     return ist__error_memory(err, "a list of memories",
                              rows * sizeof *device->memories);
+  }
   device->memory_count = rows;
   for (size_t i = 0; i < rows; i++) {
     ist__pjrt_memory *memory = &device->memories[i];
@@ -107,29 +118,32 @@ static ist_code list_devices(ist__pjrt_client *client, ist_error *err) {
       ist__pjrt_call(pjrt, IST_SLOT_Client_AddressableDevices, &get, err);
   if (code != IST_OK) return code;
   size_t count = get.num_addressable_devices;
-  if (get.addressable_devices == NULL || count == 0 || count > MAX_DEVICES)
+  if (get.addressable_devices == NULL || count == 0 || count > MAX_DEVICES) {
     return ist_error_set(err, IST_ERR_NO_DEVICE,
                          "%s: the backend cannot be opened: its client has "
                          "%zu devices here; needs at least one",
                          pjrt->name,
                          get.addressable_devices == NULL ? 0 : count);
+  }
   client->devices =
       ist__alloc_zero(client->env, count * sizeof *client->devices);
   client->facts = ist__alloc_zero(client->env, count * sizeof *client->facts);
-  if (client->devices == NULL || client->facts == NULL)
+  if (client->devices == NULL || client->facts == NULL) {
     return ist__error_memory(err, "a list of devices",
                              count * sizeof *client->devices);
+  }
   client->device_count = count;
   for (size_t i = 0; i < count && code == IST_OK; i++) {
     ist__pjrt_device *device = &client->devices[i];
     ist_device_facts *facts = &client->facts[i];
     facts->struct_size = sizeof *facts;
     device->device = get.addressable_devices[i];
-    if (device->device == NULL)
+    if (device->device == NULL) {
       return ist_error_set(err, IST_ERR_PLUGIN,
                            "%s: the backend cannot be opened: the plugin gave "
                            "no device %zu; needs a working plugin",
                            pjrt->name, i);
+    }
     facts->name = device->name;
     facts->kind = device->kind;
     facts->id = (int64_t)i;
@@ -147,9 +161,10 @@ static void read_version(ist__pjrt_client *client) {
   IST_PJRT_ARGS(PJRT_Client_PlatformVersion_Args, get);
   get.client = client->client;
   if (ist__pjrt_call(pjrt, IST_SLOT_Client_PlatformVersion, &get, NULL) ==
-      IST_OK)
+      IST_OK) {
     ist__pjrt_string(get.platform_version, get.platform_version_size, platform,
                      sizeof platform);
+  }
   // Some plugins tell their version in several lines.
   platform[strcspn(platform, "\r\n")] = '\0';
   snprintf(client->version, sizeof client->version, "PJRT API 0.%d%s%s%s%s",
@@ -163,8 +178,9 @@ ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
                                ist__pjrt_client **out, ist_error *err) {
   *out = NULL;
   ist__pjrt_client *client = ist__alloc_zero(env, sizeof *client);
-  if (client == NULL)
+  if (client == NULL) {
     return ist__error_memory(err, "a PJRT client", sizeof *client);
+  }
   client->env = env;
   client->context = context;
   ist_context_retain(context);
@@ -173,8 +189,9 @@ ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
   const char *path = options != NULL ? options->path : NULL;
   ist_code code = ist__plugin_load(env, path, &client->plugin, err);
   client->plugin.pjrt.reference_lock = &client->reference_lock;
-  if (code == IST_OK)
+  if (code == IST_OK) {
     code = ist__plugin_client(&client->plugin, options, &client->client, err);
+  }
   if (code == IST_OK) code = list_devices(client, err);
   if (code == IST_OK) {
     read_version(client);
@@ -226,8 +243,9 @@ void ist__pjrt_client_close(ist__pjrt_client *client) {
 void ist__pjrt_client_keep_lost(ist__pjrt_client *client,
                                 ist__pjrt_lost *lost) {
   lost->next = atomic_load(&client->lost);
-  while (!atomic_compare_exchange_weak(&client->lost, &lost->next, lost))
+  while (!atomic_compare_exchange_weak(&client->lost, &lost->next, lost)) {
     continue;
+  }
 }
 
 void ist__pjrt_client_drop(ist__pjrt_client *client) {

@@ -35,8 +35,9 @@ static void adoption_end(adoption *a) {
 static void memory_is_given_back(void *data, void *arg) {
   (void)data;
   adoption *a = arg;
-  if (atomic_fetch_or(&a->state, ADOPTION_IS_OVER) == ADOPTION_IS_OURS)
+  if (atomic_fetch_or(&a->state, ADOPTION_IS_OVER) == ADOPTION_IS_OURS) {
     adoption_end(a);
+  }
 }
 
 ist_code ist__pjrt_view_foreign(ist__pjrt_client *client,
@@ -65,7 +66,8 @@ ist_code ist__pjrt_view_foreign(ist__pjrt_client *client,
                                IST_SLOT_Client_CreateViewOfDeviceBuffer, err);
   }
   ist__refcount_take(&client->holders);
-  if (atomic_fetch_or(&a->state, ADOPTION_IS_OURS) == ADOPTION_IS_OVER)
+  if (atomic_fetch_or(&a->state, ADOPTION_IS_OURS) == ADOPTION_IS_OVER) {
     adoption_end(a);
+  }
   return IST_OK;
 }

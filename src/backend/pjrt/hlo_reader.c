@@ -21,7 +21,9 @@ static bool read_varint(bytes *in, uint64_t *out) {
   uint64_t value = 0;
   for (int shift = 0; shift < 70 && in->at < in->end; shift += 7) {
     unsigned char c = *in->at++;
-    if (shift == 63 && c > 1) return false;  // does not fit 64 bits
+    if (shift == 63 && c > 1) {
+      return false;  // does not fit 64 bits
+    }
     value |= (uint64_t)(c & 127) << shift;
     if ((c & 128) == 0) {
       *out = value;
@@ -82,8 +84,10 @@ static bool read_layout(bytes in, ist__hlo_shape *shape, int32_t *order_size) {
   while (in.at < in.end) {
     field f;
     if (!read_field(&in, &f)) return false;
-    if (f.number == 1 && !append_numbers(&f, shape->minor_to_major, order_size))
+    if (f.number == 1 &&
+        !append_numbers(&f, shape->minor_to_major, order_size)) {
       return false;
+    }
     if (f.number == 6) shape->tiled = true;
   }
   return true;
@@ -91,8 +95,9 @@ static bool read_layout(bytes in, ist__hlo_shape *shape, int32_t *order_size) {
 
 static bool check_shape(ist__hlo_shape *shape, int32_t order_size,
                         bool has_layout) {
-  for (int32_t i = 0; i < shape->ndim; i++)
+  for (int32_t i = 0; i < shape->ndim; i++) {
     if (shape->dims[i] < 0) return false;
+  }
   shape->has_order = has_layout && order_size == shape->ndim;
   if (!shape->has_order) return order_size == 0;
   uint64_t seen = 0;
@@ -128,8 +133,9 @@ static bool read_shape(bytes in, ist__hlo_shape *shape) {
         int64_t flags[IST_MAX_NDIM];
         int32_t count = 0;
         if (!append_numbers(&f, flags, &count)) return false;
-        for (int32_t i = 0; i < count; i++)
+        for (int32_t i = 0; i < count; i++) {
           if (flags[i] != 0) shape->dynamic = true;
+        }
         break;
       }
       default:
@@ -148,8 +154,9 @@ static bool read_results(bytes in, ist__hlo_visit visit, void *self) {
     if (!read_field(&in, &f)) return false;
     if (f.number != 4) continue;
     if (f.wire != 2 || !read_shape(f.payload, &shape) ||
-        !visit(self, true, &shape))
+        !visit(self, true, &shape)) {
       return false;
+    }
   }
   return true;
 }
@@ -162,8 +169,9 @@ static bool read_program_shape(bytes in, ist__hlo_visit visit, void *self) {
     if (!read_field(&in, &f)) return false;
     if (f.number == 1) {
       if (f.wire != 2 || !read_shape(f.payload, &shape) ||
-          !visit(self, false, &shape))
+          !visit(self, false, &shape)) {
         return false;
+      }
     } else if (f.number == 2) {
       if (f.wire != 2 || result.number != 0) return false;
       result = f;

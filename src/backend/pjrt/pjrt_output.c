@@ -38,11 +38,12 @@ static ist_code refuse_dynamic(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
       ist__pjrt_call(pjrt, IST_SLOT_Buffer_DynamicDimensionIndices, &get, err);
   // A plugin that has no such slot has no such buffers.
   if (code == IST_ERR_PLUGIN_SLOT) return IST_OK;
-  if (code == IST_OK && get.num_dynamic_dims != 0)
+  if (code == IST_OK && get.num_dynamic_dims != 0) {
     return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
                          "%s: an output cannot be a tensor: %zu of its "
                          "dimensions are dynamic; needs a static shape",
                          pjrt->name, get.num_dynamic_dims);
+  }
   return code;
 }
 
@@ -53,11 +54,12 @@ static ist_code read_dims(ist__pjrt_client *client, PJRT_Buffer *buffer,
   get.buffer = buffer;
   ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_Dimensions, &get, err);
   if (code != IST_OK) return code;
-  if (get.num_dims > IST_MAX_NDIM || (get.num_dims > 0 && get.dims == NULL))
+  if (get.num_dims > IST_MAX_NDIM || (get.num_dims > 0 && get.dims == NULL)) {
     return ist_error_set(err, IST_ERR_PLUGIN,
                          "%s: an output cannot be a tensor: it has %zu "
                          "dimensions; needs at most %d",
                          pjrt->name, get.num_dims, IST_MAX_NDIM);
+  }
   ist__pjrt_tensor *tensor =
       ist__pjrt_tensor_make(client, (int32_t)get.num_dims, err);
   if (tensor == NULL) return IST_ERR_NO_ALLOCATION;
@@ -87,12 +89,13 @@ static ist_code read_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
   tensor->permuted = !ist__pjrt_is_row_major(tensor->ndim, dims, order);
   if (tensor->permuted &&
       (tensor->dtype->bits < 8 ||
-       (tensor->memory->capability->layouts & IST_LAYOUT_PERMUTED) == 0))
+       (tensor->memory->capability->layouts & IST_LAYOUT_PERMUTED) == 0)) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: an output cannot be a tensor: it is permuted, "
                          "which this memory cannot be trusted with; needs "
                          "row-major order",
                          pjrt->name);
+  }
   return IST_OK;
 }
 

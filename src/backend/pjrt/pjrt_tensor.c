@@ -35,10 +35,12 @@ bool ist__pjrt_is_row_major(int32_t ndim, const int64_t *dims,
 
 bool ist__pjrt_tensor_count(ist__pjrt_tensor *tensor) {
   uint64_t count = 1;
-  for (int32_t i = 0; i < tensor->ndim; i++)
+  for (int32_t i = 0; i < tensor->ndim; i++) {
     if (!ist__mul_u64(count, (uint64_t)ist__pjrt_tensor_dims(tensor)[i],
-                      &count))
+                      &count)) {
       return false;
+    }
+  }
   // Also as bytes and as the signed numbers that strides are.
   if (count > INT64_MAX / 16) return false;
   tensor->count = count;
@@ -62,18 +64,20 @@ static ist_code placed_dtype(const ist__pjrt_client *client,
   const char *name = client->plugin.pjrt.name;
   const ist__dtype *dtype = ist__dtype_find(source->view->dtype);
   if (dtype == NULL || source->view->dtype.lanes != 1 ||
-      (memory->capability->dtypes >> dtype->number & 1) == 0)
+      (memory->capability->dtypes >> dtype->number & 1) == 0) {
     return ist_error_set(err, IST_ERR_TARGET_DTYPE,
                          "%s: a tensor of %s cannot be placed in memory %s: "
                          "the plugin does not carry that dtype; needs another "
                          "dtype",
                          name, dtype != NULL ? dtype->name : "that dtype",
                          memory->kind);
-  if (source->padded && dtype->bits < 8)
+  }
+  if (source->padded && dtype->bits < 8) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: a tensor of %s cannot be placed: its elements "
                          "take a byte each; needs packed ones",
                          name, dtype->name);
+  }
   *out = dtype;
   return IST_OK;
 }
@@ -84,26 +88,30 @@ static ist_code placed_order(const ist__pjrt_client *client,
                              ist_error *err) {
   const char *name = client->plugin.pjrt.name;
   int64_t *order = ist__pjrt_tensor_order(tensor);
-  if (view->ndim > 0)
+  if (view->ndim > 0) {
     memcpy(ist__pjrt_tensor_dims(tensor), view->shape,
            (size_t)view->ndim * sizeof(int64_t));
-  if (!ist__pjrt_tensor_count(tensor))
+  }
+  if (!ist__pjrt_tensor_count(tensor)) {
     return ist_error_set(err, IST_ERR_OVERFLOW,
                          "%s: a tensor cannot be placed: its size overflows; "
                          "needs a size that fits in memory",
                          name);
+  }
   if (!ist__layout_minor_to_major(view->ndim, view->shape, view->strides,
-                                  order))
+                                  order)) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: a tensor cannot be viewed: its elements are not "
                          "dense; needs a dense order of dimensions",
                          name);
+  }
   tensor->permuted = !ist__pjrt_is_row_major(view->ndim, view->shape, order);
-  if (tensor->permuted && tensor->dtype->bits < 8)
+  if (tensor->permuted && tensor->dtype->bits < 8) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: a permuted tensor of %s cannot be viewed: its "
                          "elements are packed; needs row-major order",
                          name, tensor->dtype->name);
+  }
   return IST_OK;
 }
 
@@ -123,10 +131,11 @@ static ist_code describe(const ist__pjrt_client *client,
   tensor->memory = memory;
   tensor->dtype = dtype;
   code = placed_order(client, source->view, tensor, err);
-  if (code == IST_OK)
+  if (code == IST_OK) {
     *out = tensor;
-  else
+  } else {
     ist__free(client->env, tensor);
+  }
   return code;
 }
 
@@ -180,13 +189,15 @@ static void host_view(const ist__pjrt_tensor *tensor, void *data, bool padded,
   out->nbytes = (tensor->count * tensor->dtype->bits + 7) / 8;
   out->highest = out->padded ? tensor->count : out->nbytes;
   const int64_t *dims = tensor->numbers;
-  if (tensor->ndim > 0)
+  if (tensor->ndim > 0) {
     memcpy(out->shape, dims, (size_t)tensor->ndim * sizeof(int64_t));
+  }
   // Both were checked when the tensor was made.
-  if (order != NULL)
+  if (order != NULL) {
     ist__layout_from_minor_to_major(tensor->ndim, dims, order, out->strides);
-  else
+  } else {
     ist__layout_row_major(tensor->ndim, dims, out->strides);
+  }
   out->layout = ist__layout_of(tensor->ndim, out->shape, out->strides);
 }
 
@@ -247,16 +258,18 @@ ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
   ist__pjrt_tensor *tensor = buffer;
   const ist__pjrt *pjrt = &client->plugin.pjrt;
   uint64_t payload = (tensor->count * tensor->dtype->bits + 7) / 8;
-  if (nbytes != payload)
+  if (nbytes != payload) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "%s: a buffer cannot be copied out: room of %" PRIu64
                          " bytes; needs %" PRIu64,
                          pjrt->name, nbytes, payload);
+  }
   ist_code code = ist__pjrt_ready(pjrt, tensor->buffer, err);
   if (code != IST_OK || nbytes == 0) return code;
   bool reorder = tensor->permuted && tensor->memory->physical_order;
-  if (!reorder && tensor->dtype->bits >= 8)
+  if (!reorder && tensor->dtype->bits >= 8) {
     return ist__pjrt_to_host(pjrt, tensor->buffer, target, nbytes, err);
+  }
   void *between = staging(client, tensor, err);
   if (between == NULL) return IST_ERR_NO_ALLOCATION;
   code =
@@ -290,11 +303,12 @@ static ist_code check_order(const ist__pjrt *pjrt, ist__pjrt_tensor *tensor,
       ist__pjrt_order(pjrt, tensor->buffer, tensor->ndim, order, err);
   if (code != IST_OK) return code;
   if (!ist__pjrt_is_row_major(tensor->ndim, ist__pjrt_tensor_dims(tensor),
-                              order))
+                              order)) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: the buffer cannot be viewed: the plugin keeps "
                          "it in another order; needs row-major order",
                          pjrt->name);
+  }
   return IST_OK;
 }
 
@@ -310,11 +324,12 @@ ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
   if (code != IST_OK) return code;
   void *address = NULL;
   code = ist__pjrt_address(pjrt, tensor->buffer, &address, err);
-  if (code == IST_OK && address == NULL && tensor->count > 0)
+  if (code == IST_OK && address == NULL && tensor->count > 0) {
     code = ist_error_set(err, IST_ERR_NOT_ADDRESSABLE,
                          "%s: the buffer cannot be viewed: the plugin tells "
                          "no address; needs one",
                          pjrt->name);
+  }
   if (code != IST_OK) {
     ist__pjrt_unhold(pjrt, tensor->buffer);
     return code;
@@ -337,8 +352,9 @@ ist_code ist__pjrt_inspect(void *self, void *buffer, ist_spec *out,
   const int64_t *dims = ist__pjrt_tensor_dims(tensor);
   out->dtype = (DLDataType){tensor->dtype->code, tensor->dtype->bits, 1};
   out->ndim = tensor->ndim;
-  if (tensor->ndim > 0)
+  if (tensor->ndim > 0) {
     memcpy(out->shape, dims, (size_t)tensor->ndim * sizeof(int64_t));
+  }
   ist__layout_from_minor_to_major(tensor->ndim, dims,
                                   ist__pjrt_tensor_order(tensor), out->strides);
   return IST_OK;

@@ -58,20 +58,22 @@ static ist_code explain_refusal(const char *path, const char *loader,
   FILE *file = fopen(path, "rb");
   size_t got = file != NULL ? fread(head, 1, sizeof head, file) : 0;
   if (file != NULL) fclose(file);
-  if (got < sizeof head || memcmp(head, "\177ELF", 4) != 0)
+  if (got < sizeof head || memcmp(head, "\177ELF", 4) != 0) {
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
                          "plugin %s cannot be opened: it is no shared "
                          "library; needs a PJRT plugin (a .so with "
                          "GetPjrtApi)",
                          path);
+  }
   unsigned machine = head[5] == 2 ? (unsigned)(head[18] << 8 | head[19])
                                   : (unsigned)(head[19] << 8 | head[18]);
-  if (own_machine() != 0 && machine != own_machine())
+  if (own_machine() != 0 && machine != own_machine()) {
     return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
                          "plugin %s cannot be opened: it is built for %s; "
                          "needs one for %s",
                          path, machine_name(machine),
                          machine_name(own_machine()));
+  }
   char line[320];
   ist__text_first_line(loader, strlen(loader), line, sizeof line);
   return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
@@ -121,27 +123,30 @@ static ist_code greet(const char *path, void *handle, ist__pjrt *pjrt,
                       ist_error *err) {
   typedef const PJRT_Api *(*get_api)(void);
   void *symbol = dlsym(handle, "GetPjrtApi");
-  if (symbol == NULL)
+  if (symbol == NULL) {
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
                          "plugin %s cannot be used: it has no function "
                          "GetPjrtApi; needs a PJRT plugin",
                          path);
+  }
   get_api function;
   memcpy(&function, &symbol, sizeof function);
   const PJRT_Api *table = function();
-  if (table == NULL || table->struct_size < offsetof(PJRT_Api, slot))
+  if (table == NULL || table->struct_size < offsetof(PJRT_Api, slot)) {
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
                          "plugin %s cannot be used: GetPjrtApi gave %s; needs "
                          "a table of at least %zu bytes",
                          path, table == NULL ? "none" : "too short a table",
                          offsetof(PJRT_Api, slot));
+  }
   int major = table->pjrt_api_version.major_version;
   int minor = table->pjrt_api_version.minor_version;
-  if (major != 0 || minor < IST_PJRT_MIN_MINOR)
+  if (major != 0 || minor < IST_PJRT_MIN_MINOR) {
     return ist_error_set(err, IST_ERR_PLUGIN_VERSION,
                          "plugin %s cannot be used: it speaks PJRT API %d.%d; "
                          "needs 0.%d or a later 0.x",
                          path, major, minor, IST_PJRT_MIN_MINOR);
+  }
   pjrt->table = table;
   pjrt->minor = minor;
   return IST_OK;
@@ -152,16 +157,18 @@ static void read_attributes(ist__plugin *plugin) {
   IST_PJRT_ARGS(PJRT_Plugin_Attributes_Args, get);
   if (ist__pjrt_call(&plugin->pjrt, IST_SLOT_Plugin_Attributes, &get, NULL) !=
           IST_OK ||
-      get.attributes == NULL)
+      get.attributes == NULL) {
     return;
+  }
   static const char wanted[] = "stablehlo_current_version";
   for (size_t i = 0; i < get.num_attributes; i++) {
     const PJRT_NamedValue *v = &get.attributes[i];
     if (v->type != PJRT_NamedValue_kInt64List || v->value_size != 3 ||
         v->name == NULL || v->name_size != sizeof wanted - 1 ||
         memcmp(v->name, wanted, sizeof wanted - 1) != 0 ||
-        v->int64_array_value == NULL)
+        v->int64_array_value == NULL) {
       continue;
+    }
     const int64_t *n = v->int64_array_value;
     snprintf(plugin->stablehlo, sizeof plugin->stablehlo,
              "%" PRId64 ".%" PRId64 ".%" PRId64, n[0], n[1], n[2]);
@@ -171,9 +178,10 @@ static void read_attributes(ist__plugin *plugin) {
 ist_code ist__plugin_load(const ist__env *env, const char *path,
                           ist__plugin *out, ist_error *err) {
   memset(out, 0, sizeof *out);
-  if (path == NULL || path[0] == '\0')
+  if (path == NULL || path[0] == '\0') {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "pjrt: no plugin was named; needs the path of one");
+  }
   const char *slash = strrchr(path, '/');
   out->pjrt.env = env;
   snprintf(out->pjrt.name, sizeof out->pjrt.name, "pjrt:%s",
@@ -185,10 +193,11 @@ ist_code ist__plugin_load(const ist__env *env, const char *path,
     code = ist__pjrt_call(&out->pjrt, IST_SLOT_Plugin_Initialize, &initialize,
                           err);
   }
-  if (code == IST_OK)
+  if (code == IST_OK) {
     read_attributes(out);
-  else
+  } else {
     ist__plugin_unload(out);
+  }
   return code;
 }
 
@@ -218,18 +227,20 @@ static ist_code check_known(const ist__pjrt *pjrt, const ist_option *option,
   for (size_t i = 0; i < sizeof known_options / sizeof known_options[0]; i++) {
     if (strcmp(known_options[i].name, option->name) != 0) continue;
     ist_option_kind kind = known_options[i].kind;
-    if (option->kind != kind)
+    if (option->kind != kind) {
       return ist_error_set(err, IST_ERR_OPTION,
                            "%s: option %s cannot be set: it was given %s; "
                            "needs %s",
                            pjrt->name, option->name, kind_names[option->kind],
                            kind_names[kind]);
-    if (kind == IST_OPTION_INT64 && option->int64 < known_options[i].minimum)
+    }
+    if (kind == IST_OPTION_INT64 && option->int64 < known_options[i].minimum) {
       return ist_error_set(err, IST_ERR_OPTION,
                            "%s: option %s cannot be set: it was given %" PRId64
                            "; needs %" PRId64 " or more",
                            pjrt->name, option->name, option->int64,
                            known_options[i].minimum);
+    }
     return IST_OK;
   }
   ist__log(pjrt->env, IST_LOG_INFO,
@@ -240,20 +251,24 @@ static ist_code check_known(const ist__pjrt *pjrt, const ist_option *option,
 
 static ist_code check_option(const ist__pjrt *pjrt, const ist_option *option,
                              ist_error *err) {
-  if (option->name == NULL || option->name[0] == '\0')
+  if (option->name == NULL || option->name[0] == '\0') {
     return ist_error_set(err, IST_ERR_OPTION,
                          "%s: an option has no name; needs one", pjrt->name);
+  }
   bool valid =
       option->kind >= IST_OPTION_STRING && option->kind <= IST_OPTION_BOOL;
-  if (valid && option->kind == IST_OPTION_STRING)
+  if (valid && option->kind == IST_OPTION_STRING) {
     valid = option->string != NULL;
-  if (valid && option->kind == IST_OPTION_INT64_LIST)
+  }
+  if (valid && option->kind == IST_OPTION_INT64_LIST) {
     valid = option->list != NULL || option->list_size == 0;
-  if (!valid)
+  }
+  if (!valid) {
     return ist_error_set(err, IST_ERR_OPTION,
                          "%s: option %s cannot be set: its value is missing "
                          "or of no known kind; needs a value",
                          pjrt->name, option->name);
+  }
   return check_known(pjrt, option, err);
 }
 
@@ -291,13 +306,15 @@ static ist_code create_client(ist__plugin *plugin, const ist_option *options,
   PJRT_NamedValue *values = NULL;
   ist_code code = IST_OK;
   if (count > 0) {
-    if (count > SIZE_MAX / sizeof *values / 2)
+    if (count > SIZE_MAX / sizeof *values / 2) {
       return ist_error_set(err, IST_ERR_OPTION,
                            "%s: %zu options are too many; needs fewer",
                            pjrt->name, count);
+    }
     values = ist__alloc_zero(pjrt->env, count * sizeof *values);
-    if (values == NULL)
+    if (values == NULL) {
       return ist__error_memory(err, "client options", count * sizeof *values);
+    }
   }
   for (size_t i = 0; i < count && code == IST_OK; i++) {
     code = check_option(pjrt, &options[i], err);
@@ -306,13 +323,15 @@ static ist_code create_client(ist__plugin *plugin, const ist_option *options,
   IST_PJRT_ARGS(PJRT_Client_Create_Args, create);
   create.create_options = values;
   create.num_options = count;
-  if (code == IST_OK)
+  if (code == IST_OK) {
     code = ist__pjrt_call(pjrt, IST_SLOT_Client_Create, &create, err);
-  if (code == IST_OK && create.client == NULL)
+  }
+  if (code == IST_OK && create.client == NULL) {
     code = ist_error_set(err, IST_ERR_PLUGIN,
                          "%s: no client could be made: the plugin gave none; "
                          "needs a working plugin",
                          pjrt->name);
+  }
   if (code == IST_OK) *out = create.client;
   ist__free(pjrt->env, values);
   return code;

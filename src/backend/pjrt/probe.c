@@ -72,10 +72,11 @@ static bool lies_where_asked(probe *p, PJRT_Buffer *buffer, const char *what) {
   ist_code code = ist__pjrt_call(&p->client->plugin.pjrt,
                                  IST_SLOT_Buffer_Memory, &get, &err);
   if (code == IST_OK && p->memory->memory != NULL &&
-      get.memory != p->memory->memory)
+      get.memory != p->memory->memory) {
     code = ist_error_set(&err, IST_ERR_PLUGIN, "it lies in another memory");
-  else if (p->memory->is_default)
+  } else if (p->memory->is_default) {
     return true;  // nobody could tell otherwise
+  }
   if (code != IST_OK) note(p, what, &err);
   return code == IST_OK;
 }
@@ -135,8 +136,9 @@ static void probe_copies(probe *p, bool host_address) {
   if (code == IST_OK) code = ist__pjrt_ready(pjrt, buffer, &err);
   if (code != IST_OK) note(p, "copy in", &err);
   if (code == IST_OK && lies_where_asked(p, buffer, "copy in") &&
-      comes_out_as(p, buffer, six, sizeof six, "copy in and out"))
+      comes_out_as(p, buffer, six, sizeof six, "copy in and out")) {
     *can |= IST_CAN_COPY_IN | IST_CAN_COPY_OUT;
+  }
   void *address = NULL;
   int64_t order[2] = {0, 0};
   if (code == IST_OK && host_address) {
@@ -145,8 +147,9 @@ static void probe_copies(probe *p, bool host_address) {
     if (code == IST_OK) {
       code = ist__pjrt_address(pjrt, buffer, &address, &err);
       if (code == IST_OK && address != NULL && order[0] == 1 &&
-          memcmp(address, six, sizeof six) == 0)
+          memcmp(address, six, sizeof six) == 0) {
         *can |= IST_CAN_LEND;
+      }
       ist__pjrt_unhold(pjrt, buffer);
     }
     if (code != IST_OK) note(p, "lend", &err);
@@ -190,12 +193,14 @@ static void probe_views(probe *p) {
     void *address = NULL;
     ist_error err;
     ist_code code = ist__pjrt_address(pjrt, buffer, &address, &err);
-    if (code == IST_OK && address != p->block->bytes)
+    if (code == IST_OK && address != p->block->bytes) {
       code = ist_error_set(&err, IST_ERR_PLUGIN, "another address is told");
-    if (code == IST_OK)
+    }
+    if (code == IST_OK) {
       capability->can |= IST_CAN_HOST_ADDRESS;
-    else
+    } else {
       note(p, "host address", &err);
+    }
   }
   ist__pjrt_destroy(pjrt, buffer);
 }
@@ -212,8 +217,9 @@ static void probe_permuted(probe *p) {
   int64_t order[2] = {0, 0};
   ist_error err;
   ist_code code = ist__pjrt_order(pjrt, buffer, 2, order, &err);
-  if (code == IST_OK && (order[0] != 0 || order[1] != 1))
+  if (code == IST_OK && (order[0] != 0 || order[1] != 1)) {
     code = ist_error_set(&err, IST_ERR_PLUGIN, "another layout is told");
+  }
   if (code != IST_OK) note(p, "permuted view", &err);
   if (code == IST_OK) {
     bool physical = comes_out_as(p, buffer, six, sizeof six, "permuted view");
@@ -272,13 +278,15 @@ static bool dtype_works(probe *p, const ist__dtype *dtype) {
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   const ist__pjrt_shape shape = {dtype->pjrt, 1, dims, NULL};
   unsigned char unpacked[16 * ELEMENTS], packed[16 * ELEMENTS];
-  if (dtype->pjrt == 0 || !ist__pjrt_type_is_safe(pjrt->minor, dtype->pjrt))
+  if (dtype->pjrt == 0 || !ist__pjrt_type_is_safe(pjrt->minor, dtype->pjrt)) {
     return false;
+  }
   size_t size = fill_values(dtype, unpacked, packed);
   if (!dtype_copies(p, &shape, unpacked, size)) return false;
-  if ((p->memory->capability->can & IST_CAN_ADOPT) == 0)
+  if ((p->memory->capability->can & IST_CAN_ADOPT) == 0) {
     return dtype->bits != 6;  // nobody knows how this device keeps them
-  size_t offset = PAGE;       // no view is over these bytes yet, or has to be
+  }
+  size_t offset = PAGE;  // no view is over these bytes yet, or has to be
   memcpy(p->block->bytes + offset, packed, sizeof packed);
   PJRT_Buffer *buffer = view_block(p, &shape, offset, dtype->name);
   if (buffer == NULL) return false;
@@ -305,9 +313,11 @@ static ist_code probe_memory(ist__pjrt_client *client, ist__pjrt_memory *memory,
   if ((capability->can & IST_CAN_COPY_OUT) != 0) {
     // Nothing that isthmus runs writes to an input: see program.c.
     capability->can |= IST_CAN_HONOUR_READ_ONLY;
-    for (int32_t n = 0; n < ist__dtype_count(); n++)
-      if (dtype_works(&p, ist__dtype_at(n)))
+    for (int32_t n = 0; n < ist__dtype_count(); n++) {
+      if (dtype_works(&p, ist__dtype_at(n))) {
         capability->dtypes |= UINT64_C(1) << n;
+      }
+    }
   }
   block_drop(p.block);
   if (!p.no_memory) return IST_OK;
@@ -320,9 +330,11 @@ static const ist__pjrt_memory *alike(const ist__pjrt_client *client,
   for (size_t d = 0; d < index; d++) {
     const ist__pjrt_device *device = &client->devices[d];
     if (strcmp(device->kind, client->devices[index].kind) != 0) continue;
-    for (size_t m = 0; m < device->memory_count; m++)
-      if (strcmp(device->memories[m].kind, kind) == 0)
+    for (size_t m = 0; m < device->memory_count; m++) {
+      if (strcmp(device->memories[m].kind, kind) == 0) {
         return &device->memories[m];
+      }
+    }
   }
   return NULL;
 }

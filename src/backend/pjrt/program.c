@@ -72,12 +72,13 @@ static ist_code compile_code(const ist__pjrt_client *client,
   ist_error cause;
   ist_code code = ist__pjrt_call_as(pjrt, IST_SLOT_Client_Compile, &compile,
                                     IST_ERR_PROGRAM, &cause);
-  if (code == IST_OK && compile.executable == NULL)
+  if (code == IST_OK && compile.executable == NULL) {
     return ist_error_set(err, IST_ERR_PLUGIN,
                          "%s: %s gave no executable and no error; needs a "
                          "working plugin",
                          pjrt->name,
                          ist__pjrt_slot_name(IST_SLOT_Client_Compile));
+  }
   if (code != IST_OK) {
     const char *version = client->plugin.stablehlo;
     return ist__error_native(
@@ -116,23 +117,26 @@ ist_code ist__pjrt_compile(void *self, const ist_source *source, void **out,
                            ist_error *err) {
   ist__pjrt_client *client = self;
   const ist__pjrt *pjrt = &client->plugin.pjrt;
-  if (source->size == 0)
+  if (source->size == 0) {
     return ist_error_set(err, IST_ERR_PROGRAM,
                          "%s could not be compiled for %s: it is empty; needs "
                          "StableHLO text or bytecode",
                          source->name, pjrt->name);
+  }
   ist_code code = refuse_copies(pjrt, source, err);
   if (code != IST_OK) return code;
   program *p = ist__alloc_zero(client->env, sizeof *p);
   if (p == NULL) return ist__error_memory(err, "a program", sizeof *p);
   p->device = source->device;
   code = compile_code(client, source, &p->executable, err);
-  if (code == IST_OK)
+  if (code == IST_OK) {
     code = ist__pjrt_signature_read(client, p->executable, &p->signature, err);
-  if (code == IST_OK)
+  }
+  if (code == IST_OK) {
     *out = p;
-  else
+  } else {
     ist__pjrt_release_program(client, p);
+  }
   return code;
 }
 
@@ -158,11 +162,12 @@ ist_code ist__pjrt_describe_input(void *self, void *pointer, size_t index,
                                   ist_spec *out, ist_error *err) {
   (void)self;
   const program *p = pointer;
-  if (index >= p->signature->input_count)
+  if (index >= p->signature->input_count) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "pjrt: the program has no input %zu; needs one of "
                          "its %zu",
                          index, p->signature->input_count);
+  }
   *out = p->signature->specs[index];
   return IST_OK;
 }
@@ -171,11 +176,12 @@ ist_code ist__pjrt_describe_output(void *self, void *pointer, size_t index,
                                    ist_spec *out, ist_error *err) {
   (void)self;
   const program *p = pointer;
-  if (index >= p->signature->output_count)
+  if (index >= p->signature->output_count) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "pjrt: the program has no output %zu; needs one of "
                          "its %zu",
                          index, p->signature->output_count);
+  }
   *out = p->signature->specs[p->signature->input_count + index];
   return IST_OK;
 }
@@ -189,21 +195,24 @@ static ist_code check_input(const ist__pjrt_client *client, const program *p,
   const ist_spec *want = &p->signature->specs[index];
   ist_spec have;
   ist__pjrt_inspect((void *)(uintptr_t)client, tensor, &have, err);
-  if (tensor->memory->device != client->devices[p->device].device)
+  if (tensor->memory->device != client->devices[p->device].device) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "%s: the program cannot run: input %zu is on another "
                          "device; needs the program's",
                          name, index);
+  }
   if (have.dtype.code != want->dtype.code ||
-      have.dtype.bits != want->dtype.bits)
+      have.dtype.bits != want->dtype.bits) {
     return ist_error_set(err, IST_ERR_DTYPE_MISMATCH,
                          "%s: the program cannot run: input %zu is %s; needs "
                          "%s",
                          name, index, tensor->dtype->name,
                          ist__dtype_find(want->dtype)->name);
+  }
   bool same = have.ndim == want->ndim;
-  for (int32_t i = 0; same && i < have.ndim; i++)
+  for (int32_t i = 0; same && i < have.ndim; i++) {
     same = have.shape[i] == want->shape[i];
+  }
   if (!same) {
     char a[160], b[160];
     ist__view_shape_text(have.ndim, have.shape, a, sizeof a);
@@ -213,14 +222,16 @@ static ist_code check_input(const ist__pjrt_client *client, const program *p,
                          "needs %s",
                          name, index, a, b);
   }
-  for (int32_t i = 0; same && i < have.ndim; i++)
+  for (int32_t i = 0; same && i < have.ndim; i++) {
     same = have.shape[i] <= 1 || have.strides[i] == want->strides[i];
-  if (!same && tensor->count > 1)
+  }
+  if (!same && tensor->count > 1) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: the program cannot run: input %zu is laid out "
                          "in another order; needs the program's, row-major "
                          "as a rule",
                          name, index);
+  }
   return IST_OK;
 }
 
@@ -232,10 +243,12 @@ static const ist__pjrt_memory *memory_of(const ist__pjrt_client *client,
   IST_PJRT_ARGS(PJRT_Buffer_Memory_Args, get);
   get.buffer = buffer;
   if (ist__pjrt_call(&client->plugin.pjrt, IST_SLOT_Buffer_Memory, &get,
-                     NULL) != IST_OK)
+                     NULL) != IST_OK) {
     return found;
-  for (size_t m = 0; m < d->memory_count; m++)
+  }
+  for (size_t m = 0; m < d->memory_count; m++) {
     if (d->memories[m].memory == get.memory) found = &d->memories[m];
+  }
   return found;
 }
 
@@ -248,23 +261,25 @@ static ist_code wrap_outputs(ist__pjrt_client *client, const program *p,
   size_t done = 0;
   for (; done < p->signature->output_count && code == IST_OK; done++) {
     ist__pjrt_tensor *tensor = NULL;
-    if (buffers[done] == NULL)
+    if (buffers[done] == NULL) {
       code = ist_error_set(err, IST_ERR_PLUGIN,
                            "%s: the program ran but gave no output %zu; needs "
                            "a working plugin",
                            pjrt->name, done);
-    else
+    } else {
       code = ist__pjrt_tensor_of(client,
                                  memory_of(client, p->device, buffers[done]),
                                  buffers[done], &tensor, err);
+    }
     outputs[done] = tensor;
   }
   if (code == IST_OK) return code;
   for (size_t i = 0; i < p->signature->output_count; i++) {
-    if (outputs[i] != NULL)
+    if (outputs[i] != NULL) {
       ist__pjrt_release(client, outputs[i]);
-    else
+    } else {
       ist__pjrt_destroy(pjrt, buffers[i]);
+    }
     outputs[i] = NULL;
   }
   return code;
@@ -297,15 +312,17 @@ ist_code ist__pjrt_execute(void *self, const ist_execution *execution,
   const program *p = execution->program;
   const char *name = client->plugin.pjrt.name;
   if (execution->input_count != p->signature->input_count ||
-      execution->output_count != p->signature->output_count)
+      execution->output_count != p->signature->output_count) {
     return ist_error_set(err, IST_ERR_ARITY,
                          "%s: the program cannot run: %zu inputs and %zu "
                          "outputs were given; needs %zu and %zu",
                          name, execution->input_count, execution->output_count,
                          p->signature->input_count, p->signature->output_count);
+  }
   ist_code code = IST_OK;
-  for (size_t i = 0; i < p->signature->input_count && code == IST_OK; i++)
+  for (size_t i = 0; i < p->signature->input_count && code == IST_OK; i++) {
     code = check_input(client, p, i, execution->inputs[i], err);
+  }
   if (code != IST_OK) return code;
   size_t slots = p->signature->input_count + p->signature->output_count;
   size_t room = slots * sizeof(PJRT_Buffer *) +
@@ -319,8 +336,9 @@ ist_code ist__pjrt_execute(void *self, const ist_execution *execution,
   }
   PJRT_Buffer **outputs = buffers + p->signature->input_count;
   code = run(client, p, buffers, kept, outputs, err);
-  if (code == IST_OK)
+  if (code == IST_OK) {
     code = wrap_outputs(client, p, outputs, execution->outputs, err);
+  }
   ist__free(client->env, buffers);
   return code;
 }

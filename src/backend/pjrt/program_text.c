@@ -11,8 +11,9 @@
 static uint64_t number_after(const char *text, const char *end) {
   while (text < end && (*text == ' ' || *text == '=')) text++;
   uint64_t number = 0;
-  for (; text < end && *text >= '0' && *text <= '9'; text++)
+  for (; text < end && *text >= '0' && *text <= '9'; text++) {
     if (number < UINT32_MAX) number = number * 10 + (uint64_t)(*text - '0');
+  }
   return number > 1 ? number : 1;
 }
 
@@ -76,14 +77,16 @@ static bool names(const char *name, const void *code, size_t size) {
     if (at == code || memcmp(at, name, length) != 0) continue;
     if (bytecode ? at[-1] == '\0' && ends_in_bytecode(at + length, end)
                  : (at[-1] == '.' || at[-1] == '@') &&
-                       ends_in_text(at + length, end))
+                       ends_in_text(at + length, end)) {
       return true;
+    }
   }
   return false;
 }
 
 const char *ist__program_text_collective(const void *code, size_t size) {
-  for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++)
+  for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++) {
     if (names(collectives[i], code, size)) return collectives[i];
+  }
   return NULL;
 }

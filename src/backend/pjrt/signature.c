@@ -26,8 +26,9 @@ typedef struct learner {
 
 static const ist__dtype *dtype_of(int32_t xla_type) {
   int32_t type = ist__hlo_pjrt_type(xla_type);
-  for (int32_t n = 0; type != 0 && n < ist__dtype_count(); n++)
+  for (int32_t n = 0; type != 0 && n < ist__dtype_count(); n++) {
     if (ist__dtype_at(n)->pjrt == type) return ist__dtype_at(n);
+  }
   return NULL;
 }
 
@@ -35,26 +36,29 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
                         const char *what, size_t index, ist_spec *out,
                         ist_error *err) {
   const ist__dtype *dtype = dtype_of(shape->type);
-  if (shape->type == IST_HLO_TUPLE)
+  if (shape->type == IST_HLO_TUPLE) {
     return ist_error_set(err, IST_ERR_TUPLE,
                          "%s: %s %zu of the program is a tuple; needs tensors",
                          pjrt->name, what, index);
-  if (dtype == NULL)
+  }
+  if (dtype == NULL) {
     return ist_error_set(err, IST_ERR_TARGET_DTYPE,
                          "%s: %s %zu of the program has XLA type %d; needs a "
                          "type that DLPack has",
                          pjrt->name, what, index, (int)shape->type);
+  }
   if (shape->tiled) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: %s %zu of the program is tiled; needs a dense "
                          "order of dimensions",
                          pjrt->name, what, index);
   }
-  if (shape->dynamic)
+  if (shape->dynamic) {
     return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
                          "%s: %s %zu of the program has a dynamic dimension; "
                          "needs a static shape",
                          pjrt->name, what, index);
+  }
   ist__view checked;
   DLDataType type = {dtype->code, dtype->bits, 1};
   ist_code code =
@@ -64,9 +68,10 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
   out->ndim = shape->ndim;
   memcpy(out->shape, shape->dims, sizeof out->shape);
   memcpy(out->strides, checked.strides, sizeof out->strides);
-  if (shape->has_order)
+  if (shape->has_order) {
     ist__layout_from_minor_to_major(shape->ndim, shape->dims,
                                     shape->minor_to_major, out->strides);
+  }
   return IST_OK;
 }
 
@@ -78,8 +83,9 @@ static bool learn(void *self, bool is_result, const ist__hlo_shape *shape) {
   size_t at = is_result ? p->input_count + index : index;
   if (at >= p->input_count + p->output_count) return false;
   if (spec_of(l->pjrt, shape, is_result ? "output" : "input", index,
-              &p->specs[at], l->err) == IST_OK)
+              &p->specs[at], l->err) == IST_OK) {
     return true;
+  }
   l->failed = true;
   return false;
 }
@@ -116,16 +122,18 @@ static ist_code read_optimized(const ist__pjrt_client *client,
   }
   if (text.format == NULL || text.format_size != sizeof wanted - 1 ||
       memcmp(text.format, wanted, sizeof wanted - 1) != 0 ||
-      text.code_size == 0 || text.code_size > MAX_OPTIMIZED)
+      text.code_size == 0 || text.code_size > MAX_OPTIMIZED) {
     return cannot_learn(pjrt, "another format or size", err);
+  }
   size_t room = text.code_size;
   char *code = ist__alloc(client->env, room, 1);
   if (code == NULL) return ist__error_memory(err, "a program's shape", room);
   text.code = code;
   ist_code result =
       ist__pjrt_call(pjrt, IST_SLOT_Executable_OptimizedProgram, &get, err);
-  if (result == IST_OK && text.code_size > room)
+  if (result == IST_OK && text.code_size > room) {
     result = cannot_learn(pjrt, "its size has changed", err);
+  }
   if (result != IST_OK) {
     ist__free(client->env, code);
     return result;
@@ -140,10 +148,12 @@ static ist_code learn_shapes(const ist__pjrt_client *client, const char *bytes,
                              ist__pjrt_signature **out, ist_error *err) {
   const ist__pjrt *pjrt = &client->plugin.pjrt;
   learner count = {.pjrt = pjrt};
-  if (!ist__hlo_read(bytes, size, learn, &count))
+  if (!ist__hlo_read(bytes, size, learn, &count)) {
     return cannot_learn(pjrt, "its bytes are malformed", err);
-  if (count.outputs != outputs)
+  }
+  if (count.outputs != outputs) {
     return cannot_learn(pjrt, "it tells two numbers of outputs", err);
+  }
   size_t room =
       sizeof(ist__pjrt_signature) + (count.inputs + outputs) * sizeof(ist_spec);
   ist__pjrt_signature *p = ist__alloc_zero(client->env, room);
@@ -182,10 +192,12 @@ ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
   IST_PJRT_ARGS(PJRT_Executable_NumOutputs_Args, count);
   count.executable = get.executable;
   code = ist__pjrt_call(pjrt, IST_SLOT_Executable_NumOutputs, &count, err);
-  if (code == IST_OK)
+  if (code == IST_OK) {
     code = read_optimized(client, get.executable, &bytes, &size, err);
-  if (code == IST_OK)
+  }
+  if (code == IST_OK) {
     code = learn_shapes(client, bytes, size, count.num_outputs, out, err);
+  }
   ist__free(client->env, bytes);
   IST_PJRT_ARGS(PJRT_Executable_Destroy_Args, destroy);
   destroy.executable = get.executable;
