@@ -183,6 +183,53 @@ static void every_dtype__survives_copies_and_views(void **state) {
   bench_close(&bench);
 }
 
+// Counts the calls by which a plugin copies; none is made to fail.
+static bool count_copy(void *self, const char *slot) {
+  int *copies = self;
+  if (strcmp(slot, "PJRT_Buffer_ToHostBuffer") == 0 ||
+      strcmp(slot, "PJRT_Client_BufferFromHostBuffer") == 0) {
+    ++*copies;
+  }
+  return false;
+}
+
+// A receipt tells of one copy, so that there is no second one inside.
+static void packed_and_permuted_copies__are_made_once(void **state) {
+  pjrt_bench bench;
+  bench_open(&bench, *state, NULL);
+  const DLDataType s4 = {kDLInt, 4, 1};
+  unsigned char *bytes = aligned_alloc(64, 64), got[64];
+  assert_non_null(bytes);
+  for (int i = 0; i < 64; i++) bytes[i] = (unsigned char)(i * 29 + 3);
+  int copies = 0;
+  int64_t rows[] = {3, 2, 2, 1}, columns[] = {2, 3, 1, 2};
+  DLTensor small = {bytes, {kDLCPU, 0}, 2, s4, rows, rows + 2, 0};
+  DLTensor turned = {bytes, {kDLCPU, 0}, 2, f32, columns, columns + 2, 0};
+  ist_placement places[] = {placement(&small), placement(&turned)};
+  void *buffers[2] = {NULL, NULL};
+  ist__context_set_call_hook(bench.context, count_copy, &copies);
+  bench_ok(&bench, ist__backend_copy_in(bench.backend, &places[0], &buffers[0],
+                                        &bench.err));
+  bench_ok(&bench, ist__backend_adopt(bench.backend, &places[1], &buffers[1],
+                                      &bench.err));
+  bench_ok(&bench, ist__backend_copy_out(bench.backend, buffers[0], got, 3,
+                                         &bench.err));
+  assert_memory_equal(got, bytes, 3);
+  // The lying plugin copies permuted buffers out in row-major order itself.
+  if (strcmp(*state, "lying") != 0) {
+    bench_ok(&bench, ist__backend_copy_out(bench.backend, buffers[1], got, 24,
+                                           &bench.err));
+    assert_memory_equal(got + 4, bytes + 8, 4);
+  }
+  assert_int_equal(copies, 0);
+  ist__context_set_call_hook(bench.context, NULL, NULL);
+  for (int i = 0; i < 2; i++) {
+    ist__backend_release_buffer(bench.backend, buffers[i]);
+  }
+  bench_close(&bench);
+  free(bytes);
+}
+
 static void unusual_shapes__cross(void **state) {
   pjrt_bench bench;
   bench_open(&bench, *state, NULL);
@@ -400,6 +447,7 @@ int main(void) {
       ON_EACH_PLUGIN(refused_import__leaves_the_source_alone),
       ON_EACH_PLUGIN(permuted_views__come_out_right),
       ON_EACH_PLUGIN(every_dtype__survives_copies_and_views),
+      ON_EACH_PLUGIN(packed_and_permuted_copies__are_made_once),
       ON_EACH_PLUGIN(unusual_shapes__cross),
       ON_EACH_PLUGIN(loan__shows_what_was_copied_in),
       ON_EACH_PLUGIN(export__outlives_tensor_backend_and_context),

@@ -215,6 +215,36 @@ static void *staging(const ist__pjrt_client *client,
   return memory;
 }
 
+// Packed elements that the plugin views: the head of an allocation.
+typedef struct packed {
+  ist__pjrt_client *client;  // lives until the view is given back
+} packed;
+
+static void packed_free(void *self) {
+  packed *p = self;
+  ist__free(p->client->env, p);
+}
+
+// Plugins take elements under a byte unpacked only, which would be a second
+// copy: where they can view memory, they view a packed copy.
+static ist_code copy_in_packed(ist__pjrt_client *client,
+                               ist__pjrt_tensor *tensor, const void *data,
+                               ist_error *err) {
+  uint64_t size = (tensor->count * tensor->dtype->bits + 7) / 8;
+  uint64_t head = tensor->memory->capability->alignment;
+  if (head < sizeof(packed)) head = 64;
+  packed *p = ist__alloc(client->env, (size_t)(head + size), (size_t)head);
+  if (p == NULL) return ist__error_memory(err, "a packed copy", head + size);
+  p->client = client;
+  memcpy((char *)p + head, data, (size_t)size);
+  ist__pjrt_shape shape = shape_of(tensor);
+  ist_code code =
+      ist__pjrt_view_foreign(client, tensor->memory, &shape, (char *)p + head,
+                             packed_free, p, &tensor->buffer, err);
+  if (code != IST_OK) packed_free(p);
+  return code;
+}
+
 ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
                            ist_error *err) {
   ist__pjrt_client *client = self;
@@ -230,7 +260,13 @@ ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
                          client->plugin.pjrt.name);
     goto done;
   }
-  if (tensor->dtype->bits < 8 && tensor->count > 0) {
+  bool small = tensor->dtype->bits < 8 && tensor->count > 0;
+  if (small && (tensor->memory->capability->can & IST_CAN_ADOPT) != 0) {
+    code = copy_in_packed(client, tensor, data, err);
+    if (code == IST_OK) *out = tensor;
+    goto done;
+  }
+  if (small) {
     unpacked = staging(client, tensor, err);
     if (unpacked == NULL) {
       code = IST_ERR_NO_ALLOCATION;
@@ -252,6 +288,21 @@ done:
   return code;
 }
 
+// Copies straight from the plugin's memory, whose addresses are lent here.
+static ist_code copy_out_lent(ist__pjrt_client *client,
+                              ist__pjrt_tensor *tensor, const int64_t *order,
+                              void *target, ist_error *err) {
+  ist_loan loan = {.struct_size = sizeof loan};
+  ist_code code = ist__pjrt_lend(client, tensor, &loan, err);
+  if (code != IST_OK) return code;
+  ist__view from, to;
+  host_view(tensor, loan.data, false, order, &from);
+  host_view(tensor, target, false, NULL, &to);
+  ist__strided_copy(&from, &to);
+  ist__pjrt_reclaim(client, tensor);
+  return IST_OK;
+}
+
 ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
                             uint64_t nbytes, ist_error *err) {
   ist__pjrt_client *client = self;
@@ -270,13 +321,16 @@ ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
   if (!reorder && tensor->dtype->bits >= 8) {
     return ist__pjrt_to_host(pjrt, tensor->buffer, target, nbytes, err);
   }
+  const int64_t *order = reorder ? ist__pjrt_tensor_order(tensor) : NULL;
+  if ((tensor->memory->capability->can & IST_CAN_LEND) != 0) {
+    return copy_out_lent(client, tensor, order, target, err);
+  }
   void *between = staging(client, tensor, err);
   if (between == NULL) return IST_ERR_NO_ALLOCATION;
   code =
       ist__pjrt_to_host(pjrt, tensor->buffer, between, host_bytes(tensor), err);
   if (code == IST_OK) {
     ist__view from, to;
-    const int64_t *order = reorder ? ist__pjrt_tensor_order(tensor) : NULL;
     host_view(tensor, between, true, order, &from);
     host_view(tensor, target, false, NULL, &to);
     ist__strided_copy(&from, &to);
