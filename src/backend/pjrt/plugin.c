@@ -77,8 +77,8 @@ static ist_code explain_refusal(const char *path, const char *loader,
   char line[320];
   ist__text_first_line(loader, strlen(loader), line, sizeof line);
   return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
-                       "plugin %s cannot be opened: %s; needs a PJRT plugin "
-                       "that loads on this machine",
+                       "plugin %s cannot be opened: %s; needs a path to a PJRT "
+                       "plugin that loads on this machine",
                        path, line);
 }
 
