@@ -164,7 +164,7 @@ def _check_capsule(x: Any, target: _Target, wish: _Wish) -> None:
     source = _narrow(source, target, wish, True)
     receipt = _plan(source, target, wish)
     if receipt.route == "refuse":
-        why = ", ".join(text for _, text in receipt.reasons)
+        why = "; ".join(text for _, text in receipt.reasons)
         _errors.refuse(
             receipt.code,
             f"a capsule could not cross to {receipt.target}: {why}; needs "

@@ -42,6 +42,8 @@ ist_code(ist_context_create)(const ist_context_options *options,
                          "place for it");
   }
   *out = NULL;
+  ist_code fits = ist__struct_check(options, "ist_context_options", err);
+  if (fits != IST_OK) return fits;
   ist_context_options known;
   ist__struct_read(&known, sizeof known, options);
   const ist_allocator *a = known.allocator;

@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "backend/pjrt/pjrt_backend.h"
 #include "backend/template.h"
+#include "base/error.h"
 #include "base/structs.h"
 
 ist_code ist_backend_open(ist_context *context, const char *kind,
@@ -17,6 +18,8 @@ ist_code ist_backend_open(ist_context *context, const char *kind,
                          "a backend could not be opened: context, kind or out "
                          "is NULL; needs all three");
   }
+  ist_code code = ist__struct_check(options, "ist_backend_options", err);
+  if (code != IST_OK) return code;
   ist_backend_options known;
   ist__struct_read(&known, sizeof known, options);
   if (known.option_count != 0 && known.options == NULL) {

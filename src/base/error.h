@@ -15,9 +15,13 @@ ist_code ist__error_native(ist_error *err, ist_code code, int32_t native,
 // Reports that size bytes for what could not be had.
 ist_code ist__error_memory(ist_error *err, const char *what, uint64_t size);
 
-// Makes what a backend wrote into err, whatever it is, the text of one line that
-// ist_error promises, for code.
+// Makes what a backend wrote into err, whatever it is, the text of one line
+// that ist_error promises, for code.
 void ist__error_seal(ist_error *err, ist_code code);
+
+// Refuses a growable struct of a caller that has no struct_size: it would be
+// read as all zeros, and its wishes lost without a word. NULL is allowed.
+ist_code ist__struct_check(const void *from, const char *type, ist_error *err);
 
 // Makes err clean: IST_OK, no text.
 void ist__error_clear(ist_error *err);

@@ -12,17 +12,9 @@
 #include "tensor/dtype.h"
 #include "tensor/strided_copy.h"
 
-ist_code ist__options_check(const ist_options *options, ist_error *err) {
-  if (options == NULL || ist__struct_ok(options)) return IST_OK;
-  return ist_error_set(err, IST_ERR_ARGUMENT,
-                       "options could not be read: struct_size is %zu; needs "
-                       "sizeof(ist_options)",
-                       options->struct_size);
-}
-
 ist_code ist__target_make(const ist_device *device, const ist_options *options,
                           ist__target *out, ist_error *err) {
-  ist_code good = ist__options_check(options, err);
+  ist_code good = ist__struct_check(options, "ist_options", err);
   if (good != IST_OK) return good;
   ist__struct_read(&out->options, sizeof out->options, options);
   out->device = device;
@@ -166,7 +158,7 @@ ist_code ist__refusal(const ist__cargo *cargo, const ist_options *options,
   for (uint32_t i = 0; i < decision->reason_count; i++) {
     char reason[160];
     ist_reason_text(&decision->reasons[i], reason, sizeof reason);
-    ist__text_add(&text, "%s%s", i == 0 ? "" : ", ", reason);
+    ist__text_add(&text, "%s%s", i == 0 ? "" : "; ", reason);
   }
   ist__view_shape_text(cargo->view.ndim, cargo->view.shape, shape,
                        sizeof shape);

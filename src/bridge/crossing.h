@@ -28,10 +28,6 @@ typedef struct ist__target {
   ist_options options;
 } ist__target;
 
-// Refuses options without struct_size, of which every wish would be lost.
-// NULL is allowed. Fails: ARGUMENT.
-ist_code ist__options_check(const ist_options *options, ist_error *err);
-
 // Reads options (NULL allowed) and finds the memory.
 // Fails: ARGUMENT, NO_MEMORY_KIND.
 ist_code ist__target_make(const ist_device *device, const ist_options *options,

@@ -142,7 +142,7 @@ static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
   ist_options known;
   ist__struct_read(&known, sizeof known, options);
   ist__cargo cargo;
-  ist_code code = ist__options_check(options, err);
+  ist_code code = ist__struct_check(options, "ist_options", err);
   if (code != IST_OK) return code;
   code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
   if (code != IST_OK) return code;
@@ -171,7 +171,9 @@ static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
 static ist_code check(const ist_tensor *tensor, void **out,
                       ist_receipt *receipt, ist_error *err) {
   ist__outputs_clear(out, receipt);
-  if (tensor != NULL && out != NULL) return IST_OK;
+  if (tensor != NULL && out != NULL) {
+    return ist__struct_check(receipt, "ist_receipt", err);
+  }
   return ist_error_set(err, IST_ERR_ARGUMENT,
                        "a tensor could not be exported: tensor or out is "
                        "NULL; needs both");

@@ -88,6 +88,8 @@ ist_code ist_file_open(ist_context *context, const char *path,
                          "a file could not be opened: context, path or out is "
                          "NULL; needs all three");
   }
+  ist_code fits = ist__struct_check(options, "ist_file_options", err);
+  if (fits != IST_OK) return fits;
   ist_file_options read;
   ist__struct_read(&read, sizeof read, options);
   ist_file *file = ist__alloc_zero(&context->env, sizeof *file);

@@ -59,7 +59,9 @@ static ist_code import(const ist_device *device, ist__managed managed,
 static ist_code check(const ist_device *device, const void *source,
                       ist_tensor **out, ist_receipt *receipt, ist_error *err) {
   ist__outputs_clear((void **)out, receipt);
-  if (device != NULL && source != NULL && out != NULL) return IST_OK;
+  if (device != NULL && source != NULL && out != NULL) {
+    return ist__struct_check(receipt, "ist_receipt", err);
+  }
   return ist_error_set(err, IST_ERR_ARGUMENT,
                        "a tensor could not be imported: device, source or out "
                        "is NULL; needs all three");

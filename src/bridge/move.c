@@ -20,7 +20,9 @@ ist_code ist_tensor_move(ist_tensor *tensor, const ist_device *device,
                          "is NULL; needs all three");
   }
   ist__target target;
-  ist_code code = ist__target_make(device, options, &target, err);
+  ist_code code = ist__struct_check(receipt, "ist_receipt", err);
+  if (code != IST_OK) return code;
+  code = ist__target_make(device, options, &target, err);
   if (code != IST_OK) return code;
   ist__cargo cargo;
   code = ist__cargo_of_tensor(tensor, target.options.copy, &cargo, err);
@@ -40,7 +42,7 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
   ist_options known;
   ist__struct_read(&known, sizeof known, options);
   ist__cargo cargo;
-  ist_code code = ist__options_check(options, err);
+  ist_code code = ist__struct_check(options, "ist_options", err);
   if (code != IST_OK) return code;
   code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
   if (code != IST_OK) return code;
@@ -144,6 +146,9 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
                          "a tensor could not be copied into memory: tensor or "
                          "target is NULL; needs both");
   }
+  ist_code fits = ist__struct_check(options, "ist_options", err);
+  if (fits == IST_OK) fits = ist__struct_check(receipt, "ist_receipt", err);
+  if (fits != IST_OK) return fits;
   ist_options known;
   ist__struct_read(&known, sizeof known, options);
   ist__cargo cargo;

@@ -258,6 +258,8 @@ ist_code ist_route_plan(const ist_offer *offer, const ist_capability *target,
                          "a route could not be planned: offer, target or out "
                          "is NULL or has no struct_size; needs all three");
   }
+  ist_code fits = ist__struct_check(wish, "ist_wish", err);
+  if (fits != IST_OK) return fits;
   ist_offer from;
   ist_capability to;
   ist_wish asked;

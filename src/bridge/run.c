@@ -65,14 +65,16 @@ static void program_free(ist_program *p) {
 ist_code ist_program_compile(const ist_device *device, const void *code_text,
                              size_t size, const ist_program_options *options,
                              ist_program **out, ist_error *err) {
-  ist_program_options known;
-  ist__struct_read(&known, sizeof known, options);
   if (out != NULL) *out = NULL;
   if (device == NULL || code_text == NULL || out == NULL) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "a program could not be compiled: device, code or "
                          "out is NULL; needs all three");
   }
+  ist_code fits = ist__struct_check(options, "ist_program_options", err);
+  if (fits != IST_OK) return fits;
+  ist_program_options known;
+  ist__struct_read(&known, sizeof known, options);
   ist_backend *backend = device->backend;
   const ist__env *env = ist__backend_env(backend);
   ist_program *p = ist__alloc_zero(env, sizeof *p);
@@ -312,8 +314,10 @@ ist_code ist_program_run(ist_program *program, const ist_run *run,
   }
   ist_run known;
   ist__struct_read(&known, sizeof known, run);
+  ist_code code = ist__struct_check(known.receipts, "ist_receipt", err);
+  if (code != IST_OK) return code;
   clear_run(&known);
-  ist_code code = check_run(program, &known, err);
+  code = check_run(program, &known, err);
   if (code != IST_OK) return code;
   // [moved inputs][their buffers][output buffers]
   const ist__env *env = program_env(program);

@@ -384,7 +384,7 @@ static void route__tells_the_alignment_found_and_needed(void **state) {
   ist_reason_text(&r.reasons[0], text, sizeof text);
   assert_string_equal(ist_reason_name(r.reasons[0].id), "unaligned");
   assert_string_equal(
-      text, "the address is a multiple of 16 bytes; the target needs 64");
+      text, "the address is a multiple of 16 bytes, where the target needs 64");
 }
 
 static void route__refuses_arguments_that_cannot_be(void **state) {
