@@ -72,19 +72,19 @@ void ist__error_seal(ist_error *err, ist_code code) {
   bool is_cut = memchr(err->message, '\0', sizeof err->message) == NULL;
   err->message[sizeof err->message - 1] = '\0';
   make_one_line(err->message, is_cut);
+}
 
-  ist_code ist__struct_check(const void *from, const char *type,
-                             ist_error *err) {
-    if (from == NULL || ist__struct_ok(from)) return IST_OK;
-    return ist_error_set(err, IST_ERR_ARGUMENT,
-                         "%s could not be read: struct_size is %zu; needs "
-                         "sizeof(%s)",
-                         type, *(const size_t *)from, type);
-  }
+ist_code ist__struct_check(const void *from, const char *type, ist_error *err) {
+  if (from == NULL || ist__struct_ok(from)) return IST_OK;
+  return ist_error_set(err, IST_ERR_ARGUMENT,
+                       "%s could not be read: struct_size is %zu; needs "
+                       "sizeof(%s)",
+                       type, *(const size_t *)from, type);
+}
 
-  void ist__error_clear(ist_error * err) {
-    if (err == NULL) return;
-    err->code = IST_OK;
-    err->native = 0;
-    err->message[0] = '\0';
-  }
+void ist__error_clear(ist_error *err) {
+  if (err == NULL) return;
+  err->code = IST_OK;
+  err->native = 0;
+  err->message[0] = '\0';
+}
