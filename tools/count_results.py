@@ -27,7 +27,10 @@ def read_suite(folder):
                     "error") is not None:
                 failed.append(name)
             elif case.find("skipped") is not None:
-                reason = case.find("skipped").get("message") or "no reason"
+                skip = case.find("skipped")
+                reason = skip.get("message") or "no reason"
+                if reason == "collection skipped":
+                    reason = (skip.text or reason).strip("()'\" ")
                 reason = reason if len(reason) < 200 else reason[:197] + "..."
                 skipped.append((name, reason))
             else:

@@ -19,9 +19,9 @@ test  cmd:pkg-config pkg-config
 test  cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 test  file:/usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
 test  cmd:qemu-aarch64 qemu-user
+test  cmd:valgrind valgrind
 test  cmd:zsh zsh
 test  cmd:fish fish
-all   cmd:valgrind valgrind
 all   cmd:abidw abigail-tools
 all   cmd:doxygen doxygen
 all   file:/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.fuzzer-x86_64.a libclang-rt-19-dev
@@ -144,6 +144,6 @@ dev_setup() {
   mkdir -p .cache
   dev_packages "$1"
   dev_venv
-  export PATH="$PWD/.venv/bin:$PATH"
+  export PATH="$PWD/.venv/bin:$PATH" CMAKE_GENERATOR=Ninja
   unset PYTHONPATH PYTHONHOME
 }
