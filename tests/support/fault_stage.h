@@ -19,8 +19,8 @@ typedef enum fault_kind {
 // The backend that scenarios run on, and the things that they work with.
 typedef struct stage {
   const char *name;
-  bool late_release;     // a plugin's threads may give views back later
-  bool slow_to_open;     // then the thousand calls of a probe are not swept
+  bool late_release;  // a plugin's threads may give views back later
+  bool slow_to_open;  // then few of a probe's thousand calls are made to fail
   const char *advisory;  // a slot whose failure costs nothing, or NULL
   const char *program;   // a text that it compiles, or NULL
   size_t input_count;    // of the program: float32[4] each
@@ -33,6 +33,7 @@ typedef struct stage {
   atomic_long fail_call;  // number of the call that fails, from 1; 0: none
   atomic_long failed_calls;
   const char *failed_slot;  // the last that was made to fail
+  long survived;            // faults that an act went well in spite of
 
   ist_context *context;
   ist_backend *backend;
