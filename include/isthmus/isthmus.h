@@ -143,7 +143,7 @@ typedef struct ist_backend_info {
   const char *platform;  // the runtime's platform, "cpu"
   const char *version;   // the runtime's own words on its version, or ""
   size_t device_count;
-  bool runs_programs;  // compile and execute were found
+  bool runs_programs;  // a program was compiled and run when it was opened
 } ist_backend_info;
 
 // Fills out (its struct_size set by the caller). Lends the strings.

@@ -125,13 +125,13 @@ static ist_code take_loan(ist_tensor *t, ist_error *err) {
   }
   if (code == IST_OK && !loan_is_sound(t, &loan)) {
     ist__backend_reclaim(backend, t->buffer);
-    code = ist_error_set(err, IST_ERR_BACKEND_ABI,
-                         "%s: lend gave %s for %llu bytes; needs an address on "
-                         "its element's alignment, or an error",
-                         backend->facts.name,
-                         loan.data == NULL ? "no address"
-                                           : "an address that cannot be",
-                         (unsigned long long)t->nbytes);
+    code = ist_error_set(
+        err, IST_ERR_BACKEND_ABI,
+        "%s: lend gave %s for %llu bytes; needs an address on "
+        "its element's alignment, or an error",
+        backend->facts.name,
+        loan.data == NULL ? "no address" : "an address that cannot be",
+        (unsigned long long)t->nbytes);
   }
   if (code != IST_OK) return code;
   t->lent_view = t->view;
