@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // _core_from_dlpack.c: the entry points in front of the import: arguments, and
 // what isthmus knows of the object's framework (its adapter): who may write
-// its memory, how to tell a plain tensor from one whose values a capsule does
-// not carry, and how to prepare the rest.
+// its memory, what to import of a plain tensor, whose values a capsule carries,
+// and how to prepare the rest.
 
 #include "_core.h"
 #include "dlpack/dlpack_read.h"
 
-// What is known of a type; a tuple (grant, is_plain or None, prepare or None,
-// has a C exchange API) of isthmus._sources. The tuple is held, the rest is
-// borrowed from it: while the GIL is let go or Python runs, another thread may
-// empty state->adapters.
+// What is known of a type; a tuple (grant, plain or None, prepare or None, has a
+// C exchange API) of isthmus._sources. The tuple is held, the rest is borrowed
+// from it: while the GIL is let go or Python runs, another thread may empty
+// state->adapters.
 typedef struct adapter {
   PyObject *tuple;
   ist_grant grant;
-  PyObject *is_plain;
+  PyObject *plain;
   PyObject *prepare;
   bool has_exchange;
 } adapter;
@@ -48,13 +48,13 @@ static int read_adapter(ist__py_state *state, PyObject *source, adapter *out) {
   out->tuple = tuple;
   if (tuple == NULL) return -1;
   PyObject *grant = PyTuple_GetItem(tuple, 0);
-  out->is_plain = PyTuple_GetItem(tuple, 1);
+  out->plain = PyTuple_GetItem(tuple, 1);
   out->prepare = PyTuple_GetItem(tuple, 2);
   PyObject *exchange = PyTuple_GetItem(tuple, 3);
   if (exchange == NULL) return -1;
   out->has_exchange = exchange == Py_True;
   out->grant = (ist_grant)PyLong_AsLong(grant);
-  if (out->is_plain == Py_None) out->is_plain = NULL;
+  if (out->plain == Py_None) out->plain = NULL;
   if (out->prepare == Py_None) out->prepare = NULL;
   return PyErr_Occurred() ? -1 : 0;
 }
@@ -92,18 +92,16 @@ static PyObject *import_adapted(ist__py_state *state, PyObject *source,
   how->options.grant = known.grant;
   how->no_exchange = !known.has_exchange;
   chosen = Py_NewRef(source);
-  if (known.is_plain != NULL && known.prepare != NULL) {
-    PyObject *plain =
-        PyObject_CallFunctionObjArgs(known.is_plain, source, NULL);
-    bool is_plain = plain == Py_True;
-    Py_XDECREF(plain);
-    if (plain == NULL || !is_plain)
-      ist__py_set(&chosen,
-                  plain == NULL ? NULL : prepare(&known, source, copy));
+  if (known.plain != NULL && known.prepare != NULL) {
+    // The object to import instead, or None for one that is not plain.
+    ist__py_set(&chosen,
+                PyObject_CallFunctionObjArgs(known.plain, source, NULL));
+    if (chosen == Py_None)
+      ist__py_set(&chosen, prepare(&known, source, copy));
     if (chosen == NULL) goto done;
   }
   result = ist__py_import(state, chosen, how);
-  if (result == NULL && known.is_plain == NULL && known.prepare != NULL)
+  if (result == NULL && known.plain == NULL && known.prepare != NULL)
     result = try_again(state, &known, source, copy, how);
 done:
   Py_XDECREF(chosen);

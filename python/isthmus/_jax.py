@@ -35,7 +35,7 @@ _CONSUMER = _core.Consumer(
     honours_read_only=True, legacy=True)
 
 
-def plain_check(cls: type) -> Callable[[Any], bool] | None:
+def plain_check(cls: type) -> Callable[[Any], Any] | None:
     return None
 
 

@@ -41,12 +41,12 @@ _PADDED_CONSUMER = _core.Consumer(
     honours_read_only=True, legacy=False, padded=True)
 
 
-def plain_check(cls: type) -> Callable[[Any], bool] | None:
+def plain_check(cls: type) -> Callable[[Any], Any] | None:
     return None if cls is np.ndarray else _never
 
 
-def _never(x: Any) -> bool:
-    return False
+def _never(x: Any) -> None:
+    return None
 
 
 def prepare(

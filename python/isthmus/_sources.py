@@ -23,9 +23,9 @@ BYTE_ORDER = 15
 NARROWED = 16
 ITEM_UNALIGNED = 17
 
-# type -> (grant, is_plain or None, prepare or None, has a C exchange API), as
+# type -> (grant, plain or None, prepare or None, has a C exchange API), as
 # _core wants it.
-Adapter = tuple[int, "Callable[[Any], bool] | None",
+Adapter = tuple[int, "Callable[[Any], Any] | None",
                 "Callable[[Any, Any], Any] | None", bool]
 
 
@@ -85,7 +85,9 @@ class Known(NamedTuple):
     name: str
     module: Any  # the adapter, or None
     grant: int
-    plain: Callable[[Any], bool] | None
+    # What to import instead of an object whose capsule says all of it; None
+    # for one to prepare.
+    plain: Callable[[Any], Any] | None
 
 
 # Types that were looked at; emptied when full, so that types made in a loop
@@ -157,9 +159,10 @@ def take(
     label = it.name or _label(type(x))
     if it.module is None:
         return Source(_core.import_host(x, it.grant), label)
-    if it.plain is None or it.plain(x):
+    plain = x if it.plain is None else it.plain(x)
+    if plain is not None:
         try:
-            return Source(_core.import_host(x, it.grant), label)
+            return Source(_core.import_host(plain, it.grant), label)
         except _errors.Error as error:
             prepared = _prepare(
                 it.module, x, copy, detach, resolve, dry, error)

@@ -36,27 +36,42 @@ _CONSUMER = _core.Consumer(
 _strided = torch.strided
 _Tensor = torch.Tensor
 _Parameter = torch.nn.Parameter
+_data: Callable[[Any], Any] = vars(torch._C.TensorBase)["data"].__get__
+_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 _no_dispatch = getattr(torch._C, "_disabled_torch_dispatch_impl", None)
 _functorch = getattr(torch._C, "_functorch", None)
 _is_wrapped: Callable[[Any], bool] = getattr(
     _functorch, "is_functorch_wrapped_tensor", lambda x: False)
 
 
-def plain_check(cls: type) -> Callable[[Any], bool]:
-    return _is_plain if cls in (_Tensor, _Parameter) else _never
+def plain_check(cls: type) -> Callable[[Any], Any]:
+    return _plain if cls in (_Tensor, _Parameter) else _never
 
 
-def _never(x: Any) -> bool:
-    return False
+def _never(x: Any) -> None:
+    return None
 
 
-def _is_plain(x: Any) -> bool:
-    """Its memory is its values: a capsule says all of it."""
-    return not (
-        x.requires_grad or x.layout is not _strided or x.is_neg()
-        or x.is_conj() or x.dtype not in _DTYPES or not x.is_cpu
-        or x.is_nested or _is_wrapped(x)
-        or x.untyped_storage().nbytes() < _needed(x))
+def _plain(x: Any) -> Any:
+    """What to import of x, when its memory is its values and a capsule says
+    all of it; None otherwise."""
+    if (x.requires_grad or x.layout is not _strided or x.is_neg()
+            or x.is_conj() or x.dtype not in _DTYPES or not x.is_cpu
+            or x.is_nested or _is_wrapped(x)
+            or x.untyped_storage().nbytes() < _needed(x)):
+        return None
+    return _own(x)
+
+
+def _own(x: Any) -> Any:
+    """A handle of the crossing's own on x's memory. torch's capsule holds the
+    handle that it was made of and not the memory, which ``x.data = y`` and
+    ``x.set_(y)`` let go of. Not x.detach(): torch.func traces that, and it
+    takes longer. Modes that rewrite operations would rewrite this too."""
+    if not _modes():
+        return _data(x)
+    with torch._C._DisableTorchDispatch():
+        return _data(x)
 
 
 def _needed(x: Any) -> int:
@@ -130,7 +145,7 @@ def prepare(
                     "ends at the crossing; needs detach=True or x.detach()",
                     hint="isthmus.to(x, target, detach=True) shares its "
                          "memory; so does x.detach()")
-            x = x.detach()
+        x = _own(x)
         bit = "conjugate" if x.is_conj() else "negative"
         if not (x.is_conj() or x.is_neg()):
             return Prepared(x)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch's own cases: bits, grad, tensors without memory, negative strides."""
 
+import gc
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -245,3 +247,54 @@ def test_torch__unaligned_slices_reach_jax_by_one_copy(capfd):
     assert reasons(receipt) == ["unaligned"] and receipt.hops == 1
     assert capfd.readouterr() == ("", "")
     assert aligned([1.0]).shape == (1,)
+
+
+def _set_data(x):
+    x.data = torch.zeros(8)
+
+
+@pytest.mark.parametrize("replace", [
+    _set_data, lambda x: x.set_(torch.zeros(8))], ids=["data", "set_"])
+@pytest.mark.parametrize("kind", ["to", "from_dlpack", "subclass"])
+def test_torch__a_view_outlives_the_memory_that_its_source_leaves(
+        replace, kind):
+    """torch's own capsule frees that memory: np.from_dlpack(x) dangles."""
+    x = torch.arange(8.0)
+    if kind == "subclass":
+        x = x.as_subclass(type("Mine", (torch.Tensor,), {}))
+    cross = isthmus.from_dlpack if kind == "from_dlpack" else (
+        lambda x: isthmus.to(x, "numpy"))
+    view = cross(x)
+    assert address(view) == x.data_ptr()
+    held = x.untyped_storage()
+    pointer = held.data_ptr()
+    del held
+    replace(x)
+    gc.collect()
+    # Had its memory been freed, the next tensor of that size would be there.
+    others = [torch.full((8,), 7.0) for _ in range(64)]
+    assert pointer not in [y.data_ptr() for y in others]
+    assert values_of(view).tolist() == list(range(8))
+
+
+def test_torch__a_tensor_that_torch_func_captured_crosses():
+    """A handle made by an operation would be traced, and refused."""
+    x = torch.arange(3.0)
+    seen = []
+
+    def loss(w):
+        seen.append(isthmus.to(x, "numpy"))
+        return (w * x).sum()
+
+    torch.func.grad(loss)(torch.ones(3))
+    assert address(seen[0]) == x.data_ptr()
+
+
+def test_torch__a_tensor_crosses_while_a_mode_fakes_operations():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    x = torch.arange(3.0)
+    for lax in (False, True):
+        with FakeTensorMode(allow_non_fake_inputs=lax):
+            view = isthmus.to(x, "numpy")
+            same = isthmus.from_dlpack(x)
+        assert address(view) == address(same) == x.data_ptr()
