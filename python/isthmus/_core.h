@@ -57,6 +57,7 @@ typedef struct ist__py_receipt {
 typedef struct ist__py_backend {
   PyObject_HEAD ist_backend *backend;  // NULL once it was closed
   ist__py_state *state;
+  uintptr_t was;    // its address, for the hash; stays when it is closed
   size_t place;     // number of the device that the place named
   char memory[64];  // the kind of memory that it named; "": the default
 } ist__py_backend;
@@ -106,6 +107,9 @@ void ist__py_log_free(struct ist__py_log *log);
 void ist__py_log_line(void *self, ist_log_level level, const char *text);
 // Takes this thread's note (free with ist__py_free), or NULL.
 char *ist__py_log_note(struct ist__py_log *log);
+// Called before each call of the library that a runtime may fail: what this
+// thread was warned of before is not about it.
+void ist__py_log_begin(struct ist__py_log *log);
 
 // ------------------------------------------------------- _core_owner.c --
 ist__py_life *ist__py_life_new(void);

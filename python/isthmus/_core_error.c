@@ -50,24 +50,27 @@ static PyObject *make_exception(const ist_error *err, const char *note) {
 }
 
 // What is no Exception (an interrupt, an exit) is not ours to wrap.
-PyObject *ist__py_raise(ist__py_state *state, const ist_error *err) {
-  char *note = ist__py_log_note(state->log);
-  // One line says no more than the message; only a runtime has warned of it.
-  bool runtime =
-      err->code == IST_ERR_PROGRAM || err->code >= IST_ERR_NO_BACKEND;
-  const char *told =
-      runtime && note != NULL && strchr(note, '\n') != NULL ? note : NULL;
+static void raise_with_note(const ist_error *err, const char *note) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   if (type != NULL && !PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
     PyErr_Restore(type, value, trace);
   } else {
-    PyObject *exception = make_exception(err, told);
+    PyObject *exception = make_exception(err, note);
     if (exception != NULL)
       PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(exception);
     ist__py_set_cause(type, value, trace);
   }
+}
+
+PyObject *ist__py_raise(ist__py_state *state, const ist_error *err) {
+  char *note = ist__py_log_note(state->log);
+  // One line says no more than the message; only a runtime has warned of it.
+  bool runtime =
+      err->code == IST_ERR_PROGRAM || err->code >= IST_ERR_NO_BACKEND;
+  bool tells = runtime && note != NULL && strchr(note, '\n') != NULL;
+  raise_with_note(err, tells ? note : NULL);
   ist__py_free(note);
   return NULL;
 }
@@ -82,7 +85,9 @@ PyObject *ist__py_raisef(ist__py_state *state, ist_code code,
   // A name of anybody's may hold line breaks; a message is one line.
   for (char *c = err.message; *c != '\0'; c++)
     if ((unsigned char)*c < ' ') *c = ' ';
-  return ist__py_raise(state, &err);
+  (void)state;
+  raise_with_note(&err, NULL);  // no runtime has said anything
+  return NULL;
 }
 
 const char *ist__py_name(ist__py_state *state, PyObject *name) {

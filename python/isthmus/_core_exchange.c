@@ -164,6 +164,7 @@ PyObject *ist__py_export(PyObject *module, PyObject *args) {
   ist__py_managed managed = {0};
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code =
       to->legacy ? ist_tensor_export_legacy(tensor, &options, &managed.legacy,
                                             &receipt, &err)
@@ -202,6 +203,7 @@ PyObject *ist__py_move(PyObject *module, PyObject *args) {
   ist_tensor *moved = NULL;
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code =
       ist_tensor_move(tensor, device, &options, &moved, &receipt, &err);
   ist_tensor_release(tensor);
@@ -241,6 +243,7 @@ PyObject *ist__py_plan(PyObject *module, PyObject *args) {
   ist_receipt receipt = {.struct_size = sizeof receipt};
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code =
       ist_tensor_plan(tensor, device, &options, &receipt, &err);
   ist_tensor_release(tensor);
@@ -269,6 +272,7 @@ static PyObject *copy_into(ist__py_state *state, PyObject *source,
             sizeof err.message - 1);
   }
   if (code == IST_OK) {
+    ist__py_log_begin(state->log);
     Py_BEGIN_ALLOW_THREADS code =
         ist_tensor_copy_into(from, ist_tensor_view(to), NULL, &receipt, &err);
     Py_END_ALLOW_THREADS

@@ -12,6 +12,7 @@ static PyObject *named_tensor(ist__py_state *state, ist_file *file,
   ist_tensor *tensor = NULL;
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code = ist_file_tensor(file, name, &tensor, &err);
   Py_END_ALLOW_THREADS return code == IST_OK ? ist__py_tensor_new(state, tensor)
                                              : ist__py_raise(state, &err);
@@ -42,6 +43,7 @@ PyObject *ist__py_load(PyObject *module, PyObject *args) {
   ist_file *file = NULL;
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code =
       ist_file_open(state->context, text, &options, &file, &err);
   Py_END_ALLOW_THREADS Py_DECREF(path);
@@ -77,6 +79,7 @@ PyObject *ist__py_save(PyObject *module, PyObject *args) {
   ist_code code = IST_OK;
   if (ready) {
     const char *text = PyBytes_AsString(path);
+    ist__py_log_begin(state->log);
     Py_BEGIN_ALLOW_THREADS code = ist_file_save(
         text, names == Py_None ? NULL : texts, inside, count, &err);
     Py_END_ALLOW_THREADS
@@ -114,6 +117,7 @@ PyObject *ist__py_empty(PyObject *module, PyObject *args) {
   ist_tensor *tensor = NULL;
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code = ist_tensor_empty(
       state->context, &spec, alignment < 0 ? SIZE_MAX : (size_t)alignment,
       &tensor, &err);

@@ -20,6 +20,7 @@ static ist_code import_managed(ist__py_state *state, ist__py_managed source,
                                ist_error *err) {
   bool quick =
       how->device == state->host && how->options.copy != IST_COPY_ALWAYS;
+  ist__py_log_begin(state->log);
   PyThreadState *thread = quick ? NULL : PyEval_SaveThread();
   ist_code code =
       source.versioned != NULL
@@ -222,6 +223,7 @@ static PyObject *import_tensor(ist__py_state *state, PyObject *source,
   options.grant = IST_GRANT_FROM_SOURCE;
   ist_error err = {0};
   ist_tensor *moved = NULL;
+  ist__py_log_begin(state->log);
   PyThreadState *thread = PyEval_SaveThread();
   ist_code code = ist_tensor_move(tensor, how->device, &options, &moved,
                                   how->receipt, &err);

@@ -28,7 +28,8 @@ typedef struct slot {
 
 struct ist__py_log {
   pthread_mutex_t mutex;
-  int level;  // lines below it are not printed
+  int level;           // lines below it are not printed
+  atomic_size_t kept;  // slots with text
   size_t next;
   slot slots[SLOTS];
 };
@@ -61,6 +62,7 @@ static slot *find_slot(struct ist__py_log *log, unsigned long thread) {
     if (log->slots[i].text != NULL && log->slots[i].thread == thread)
       return &log->slots[i];
   slot *oldest = &log->slots[log->next++ % SLOTS];
+  if (oldest->text != NULL) atomic_fetch_sub(&log->kept, 1);
   ist__py_free(oldest->text);
   *oldest = (slot){.thread = thread};
   return oldest;
@@ -84,7 +86,10 @@ void ist__py_log_line(void *self, ist_log_level level, const char *text) {
   if ((int)level >= log->level) fprintf(stderr, "isthmus: %s\n", text);
   if (level < IST_LOG_WARNING) return;
   pthread_mutex_lock(&log->mutex);
-  append(find_slot(log, PyThread_get_thread_ident()), text);
+  slot *to = find_slot(log, PyThread_get_thread_ident());
+  bool was_empty = to->text == NULL;
+  append(to, text);
+  if (was_empty && to->text != NULL) atomic_fetch_add(&log->kept, 1);
   pthread_mutex_unlock(&log->mutex);
 }
 
@@ -96,7 +101,13 @@ char *ist__py_log_note(struct ist__py_log *log) {
     if (log->slots[i].text == NULL || log->slots[i].thread != thread) continue;
     text = log->slots[i].text;
     log->slots[i] = (slot){0};
+    atomic_fetch_sub(&log->kept, 1);
   }
   pthread_mutex_unlock(&log->mutex);
   return text;
+}
+
+void ist__py_log_begin(struct ist__py_log *log) {
+  if (atomic_load_explicit(&log->kept, memory_order_relaxed) == 0) return;
+  ist__py_free(ist__py_log_note(log));
 }

@@ -170,6 +170,7 @@ static PyObject *open_backend(ist__py_state *state, const char *kind,
   ist_backend *backend = NULL;
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code =
       ist_backend_open(state->context, kind, options, &backend, &err);
   Py_END_ALLOW_THREADS if (code != IST_OK) return ist__py_raise(state, &err);

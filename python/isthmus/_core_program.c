@@ -89,6 +89,7 @@ PyObject *ist__py_program_compile(ist__py_state *state,
   ist_program *inside = NULL;
   ist_error err = {0};
   ist_code result;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS result = ist_program_compile(
       device, text, (size_t)size,
       &(ist_program_options){.struct_size = sizeof(ist_program_options),
@@ -182,6 +183,7 @@ static int execute(ist__py_state *state, ist_program *inside, run *one) {
                  .receipts = one->receipts};
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code = ist_program_run(inside, &how, &err);
   Py_END_ALLOW_THREADS if (code == IST_OK) return 0;
   ist__py_raise(state, &err);

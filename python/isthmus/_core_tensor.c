@@ -81,6 +81,7 @@ static PyObject *tensor_wait(PyObject *self, PyObject *unused) {
   if (tensor == NULL) return NULL;
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code = ist_tensor_wait(tensor, &err);
   ist_tensor_release(tensor);
   Py_END_ALLOW_THREADS if (code != IST_OK) return ist__py_raise(state, &err);

@@ -94,6 +94,7 @@ static int lend(ist__py_state *state, ist_tensor *tensor, Py_buffer *view,
                 int flags) {
   ist_error err = {0};
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code = ist_tensor_wait(tensor, &err);
   Py_END_ALLOW_THREADS ist_tensor_info info = {.struct_size = sizeof info};
   if (code == IST_OK) code = ist_tensor_describe(tensor, &info, &err);

@@ -118,6 +118,7 @@ static ist_code export_as(ist__py_state *state, ist_tensor *tensor,
   ist_tensor_info info = {.struct_size = sizeof info};
   ist_tensor_describe(tensor, &info, NULL);
   bool quick = info.device == state->host && options->copy != IST_COPY_ALWAYS;
+  ist__py_log_begin(state->log);
   PyThreadState *thread = quick ? NULL : PyEval_SaveThread();
   ist_code code =
       versioned
@@ -132,6 +133,7 @@ static ist_code to_host(ist__py_state *state, ist_tensor *tensor,
                         const ist_options *options, ist_tensor **out,
                         ist_error *err) {
   ist_code code;
+  ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code =
       ist_tensor_move(tensor, state->host, options, out, NULL, err);
   Py_END_ALLOW_THREADS return code;

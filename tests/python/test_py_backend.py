@@ -146,6 +146,22 @@ def test_program__long_messages_of_a_plugin_become_a_note(lying):
         e.value.__notes__[0])
 
 
+def notes_of(call):
+    with pytest.raises(isthmus.Error) as e:
+        call()
+    return getattr(e.value, "__notes__", [])
+
+
+@pytest.mark.parametrize("variable", PLUGINS)
+def test_open__leaves_no_notes_for_errors_of_others(variable):
+    if variable not in os.environ:
+        pytest.skip(f"{variable} is not set")
+    with isthmus.open(f"pjrt:{os.environ[variable]}"):
+        assert notes_of(lambda: isthmus.open("pjrt:/nowhere/p.so")) == []
+    with isthmus.open(f"pjrt:{os.environ[variable]}"):
+        assert notes_of(lambda: isthmus.open("template#99")) == []
+
+
 def test_hidden_memory__fills_out_and_files(hidden, tmp_path):
     tensor = isthmus.to(matrix(), hidden)
     out = np.zeros((2, 3), "float32")
@@ -153,6 +169,15 @@ def test_hidden_memory__fills_out_and_files(hidden, tmp_path):
     assert out.tolist() == matrix().tolist()
     isthmus.save(tmp_path / "x.npy", tensor)
     assert np.load(tmp_path / "x.npy").tolist() == matrix().tolist()
+
+
+def test_backend__closed_ones_stay_themselves():
+    one, two = isthmus.open("template"), isthmus.open("template")
+    kept = {one: "one", two: "two"}
+    one.close()
+    two.close()
+    assert one == one and one != two
+    assert kept[one] == "one" and kept[two] == "two"
 
 
 def test_backend__closes_in_any_order(hidden):
