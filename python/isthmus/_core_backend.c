@@ -11,6 +11,7 @@ PyObject *ist__py_backend_new(ist__py_state *state, ist_backend *backend) {
   if (self == NULL) return NULL;
   ist_backend_retain(backend);
   self->backend = backend;
+  self->was = (uintptr_t)backend;
   self->state = state;
   self->place = 0;
   self->memory[0] = '\0';
@@ -125,16 +126,19 @@ static PyObject *backend_repr(PyObject *self) {
                               info.name, info.platform, info.device_count);
 }
 
+// A closed one equals itself only: its backend's address may be used again.
 static PyObject *backend_compare(PyObject *self, PyObject *other, int how) {
   if ((how != Py_EQ && how != Py_NE) ||
       !Py_IS_TYPE(other, backend_of(self)->state->backend_type))
     Py_RETURN_NOTIMPLEMENTED;
-  bool equal = backend_of(self)->backend == backend_of(other)->backend;
+  const ist_backend *inside = backend_of(self)->backend;
+  bool equal =
+      self == other || (inside != NULL && inside == backend_of(other)->backend);
   return PyBool_FromLong(equal == (how == Py_EQ));
 }
 
 static Py_hash_t backend_hash(PyObject *self) {
-  Py_hash_t hash = (Py_hash_t)((uintptr_t)backend_of(self)->backend >> 4);
+  Py_hash_t hash = (Py_hash_t)(backend_of(self)->was >> 4);
   return hash == -1 ? -2 : hash;
 }
 
