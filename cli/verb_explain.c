@@ -2,8 +2,6 @@
 // verb_explain.c: isthmus explain CODE|TEXT|-: the catalog's entry of an error
 // of isthmus: by number, by name, or found in a message or a log.
 
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -18,128 +16,10 @@ typedef struct found {
   size_t count;
 } found;
 
-static void add(found *f, ist_code code) {
-  for (size_t i = 0; i < f->count; i++) {
-    if (f->codes[i] == code) return;
-  }
-  if (f->count < MAX_FOUND) f->codes[f->count++] = code;
-}
-
 static ist_entry entry_of(ist_code code) {
   ist_entry entry = {.struct_size = sizeof entry};
   (void)ist_catalog_find(code, &entry, NULL);
   return entry;
-}
-
-static bool is_word(char c) {
-  return isalnum((unsigned char)c) != 0 || c == '_';
-}
-
-// Compares ignoring case, - and _ being one.
-static bool same_name(const char *a, const char *b) {
-  for (; *a != '\0' && *b != '\0'; a++, b++) {
-    int x = *a == '-' ? '_' : tolower((unsigned char)*a);
-    int y = *b == '-' ? '_' : tolower((unsigned char)*b);
-    if (x != y) return false;
-  }
-  return *a == *b;
-}
-
-// "210", "IST_ERR_FILE_FORMAT", "FILE_FORMAT", "file-format".
-static bool by_name(const char *text, ist_code *out) {
-  char *end = NULL;
-  long number = strtol(text, &end, 10);
-  bool is_number = isdigit((unsigned char)text[0]) != 0 && *end == '\0';
-  for (size_t i = 0; ist_catalog_code(i) != IST_OK; i++) {
-    ist_code code = ist_catalog_code(i);
-    const char *name = ist_code_name(code);
-    if (is_number ? number == (long)code
-                  : same_name(text, name) ||
-                        same_name(text, name + strlen("IST_ERR_"))) {
-      *out = code;
-      return true;
-    }
-  }
-  return false;
-}
-
-// Every name of a code that stands in the text as a word.
-static bool names_in(const char *text, size_t length, found *f) {
-  static const char prefix[] = "IST_ERR_";
-  size_t before = f->count;
-  bool any = false;
-  const char *end = text + length;
-  for (const char *at = text; at + sizeof prefix - 1 <= end; at++) {
-    if (memcmp(at, prefix, sizeof prefix - 1) != 0) continue;
-    if (at > text && is_word(at[-1])) continue;
-    size_t size = 0;
-    while (at + size < end && is_word(at[size])) size++;
-    for (size_t i = 0; ist_catalog_code(i) != IST_OK; i++) {
-      const char *name = ist_code_name(ist_catalog_code(i));
-      if (strlen(name) != size || memcmp(name, at, size) != 0) continue;
-      add(f, ist_catalog_code(i));
-      any = true;
-    }
-  }
-  return any || f->count > before;
-}
-
-static const char *find(const char *at, const char *end, const char *literal,
-                        size_t size) {
-  for (; at + size <= end; at++) {
-    if (memcmp(at, literal, size) == 0) return at;
-  }
-  return NULL;
-}
-
-// How many characters of a message's general form ("{file} could not be read:
-// {actual}") stand in the text, in order; 0 when one is missing.
-static size_t form_score(const char *form, const char *at, const char *end) {
-  size_t score = 0;
-  while (*form != '\0') {
-    if (*form == '{') {
-      const char *close = strchr(form, '}');
-      if (close == NULL) return 0;
-      form = close + 1;
-      continue;
-    }
-    size_t size = strcspn(form, "{");
-    const char *hit = find(at, end, form, size);
-    if (hit == NULL) return 0;
-    score += size;
-    at = hit + size;
-    form += size;
-  }
-  return score;
-}
-
-// The code whose general form fits the line best.
-static bool by_form(const char *line, size_t length, ist_code *out) {
-  size_t best = 0;
-  for (size_t i = 0; ist_catalog_code(i) != IST_OK; i++) {
-    ist_code code = ist_catalog_code(i);
-    size_t score = form_score(entry_of(code).title, line, line + length);
-    if (score <= best) continue;
-    best = score;
-    *out = code;
-  }
-  return best > 0;
-}
-
-// Looks for errors of ours line by line. In a log, a line without a code's name
-// must name isthmus to be taken for one: general forms are general.
-static void search(const char *text, size_t size, bool is_log, found *f) {
-  const char *end = text + size;
-  while (text < end) {
-    const char *newline = memchr(text, '\n', (size_t)(end - text));
-    size_t length = (size_t)((newline == NULL ? end : newline) - text);
-    ist_code code = IST_OK;
-    bool ours = !is_log || find(text, text + length, "isthmus", 7) != NULL;
-    if (!names_in(text, length, f) && ours && by_form(text, length, &code)) {
-      add(f, code);
-    }
-    text += newline == NULL ? length : length + 1;
-  }
 }
 
 // Prints a paragraph, indented and folded at 80 columns; each line of it
@@ -212,9 +92,6 @@ static ist_code gather(ist__cmd *cmd, found *f, ist_error *err) {
   if (is_log) {
     code = ist__cmd_read(cmd, "-", &text, &size, err);
     if (code != IST_OK) return code;
-  } else if (words->count == 1 && by_name(words->at[0], &code)) {
-    add(f, code);
-    return IST_OK;
   } else {
     for (size_t i = 0; i < words->count; i++) size += strlen(words->at[i]) + 1;
     text = ist_allocate(cmd->context, size, 1);
@@ -231,8 +108,10 @@ static ist_code gather(ist__cmd *cmd, found *f, ist_error *err) {
       text[size + length] = ' ';
       size += length + 1;
     }
+    size--;  // the last blank
   }
-  search(text, size, is_log, f);
+  f->count = ist_catalog_match(text, size, f->codes, MAX_FOUND);
+  if (f->count > MAX_FOUND) f->count = MAX_FOUND;
   ist_deallocate(cmd->context, text);
   return IST_OK;
 }

@@ -623,6 +623,16 @@ IST_API ist_code ist_catalog_find(ist_code code, ist_entry *out,
 // Borrows nothing. Fails: never. Threads: any. Since: 0.1.
 IST_API ist_code ist_catalog_code(size_t index);
 
+// Finds the errors of isthmus that a text names or words, in order: a text
+// that is a code's number or name ("210", "IST_ERR_SHAPE", "file-format"), and
+// line by line each IST_ERR_ name, or the message that a line is. In a text of
+// several lines only a line that names isthmus is taken for a message. Writes
+// the first room codes, IST_OK after them; returns how many there are (those
+// beyond room counted again when they come again). out may be NULL.
+// Borrows all. Fails: never. Threads: any. Since: 0.1.
+IST_API size_t ist_catalog_match(const char *text, size_t size, ist_code *out,
+                                 size_t room);
+
 // ---------------------------------------------------------------- places --
 
 typedef enum ist_place_kind {

@@ -266,7 +266,7 @@ PyObject *ist__py_empty(PyObject *module, PyObject *args);
 
 // ----------------------------------------------------- _core_catalog.c --
 PyObject *ist__py_catalog_find(PyObject *module, PyObject *code);
-PyObject *ist__py_code_of_name(PyObject *module, PyObject *name);
+PyObject *ist__py_catalog_match(PyObject *module, PyObject *text);
 
 // Puts a new reference (or NULL) into a variable.
 static inline void ist__py_set(PyObject **variable, PyObject *value) {

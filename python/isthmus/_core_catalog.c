@@ -20,17 +20,17 @@ PyObject *ist__py_catalog_find(PyObject *module, PyObject *number) {
                        entry.title, entry.meaning, entry.solution);
 }
 
-// code_of_name("IST_ERR_SHAPE") -> 202, or None.
-PyObject *ist__py_code_of_name(PyObject *module, PyObject *name) {
+// catalog_match("text") -> the first code of ours in it, or None.
+PyObject *ist__py_catalog_match(PyObject *module, PyObject *text) {
   (void)module;
-  const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
-  if (text == NULL) return NULL;
-  for (size_t i = 0;; i++) {
-    ist_code code = ist_catalog_code(i);
-    if (code == IST_OK) break;
-    const char *known = ist_code_name(code);
-    if (known != NULL && strcmp(known, text) == 0)
-      return PyLong_FromLong((long)code);
+  Py_ssize_t size;
+  const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+  if (utf8 == NULL) {
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return NULL;
+    PyErr_Clear();  // what is no Unicode is no text of ours
+    Py_RETURN_NONE;
   }
-  Py_RETURN_NONE;
+  ist_code code;
+  if (ist_catalog_match(utf8, (size_t)size, &code, 1) == 0) Py_RETURN_NONE;
+  return PyLong_FromLong((long)code);
 }

@@ -65,7 +65,7 @@ static PyMethodDef methods[] = {
     {"save", ist__py_save, METH_VARARGS, NULL},
     {"empty", ist__py_empty, METH_VARARGS, NULL},
     {"catalog_find", ist__py_catalog_find, METH_O, NULL},
-    {"code_of_name", ist__py_code_of_name, METH_O, NULL},
+    {"catalog_match", ist__py_catalog_match, METH_O, NULL},
     {"end", end, METH_NOARGS, NULL},
     {0}};
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""isthmus.explain: the catalog's entry of a code, a name or an Error."""
+"""isthmus.explain: the catalog's entry of a code, a text or an exception."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ from ._errors import Entry
 
 
 def explain(what: int | str | BaseException) -> Entry | None:
-    """The entry of isthmus's own code (202, "IST_ERR_SHAPE") or Error, or
-    None when there is no such code."""
+    """The entry of isthmus's own code (202, "IST_ERR_SHAPE", "shape"), of the
+    first message of isthmus in a text or a log, or of an exception; None when
+    there is none."""
     if isinstance(what, _errors.Error):
         return what.entry
+    if isinstance(what, BaseException):
+        what = str(what)
     if isinstance(what, int):
         return _errors.find(what)
     if isinstance(what, str):
-        name = what.strip()
-        if name.isdigit():
-            return _errors.find(int(name))
-        code = _core.code_of_name(name)
-        if code is not None:
-            return _errors.find(code)
-        if name.startswith("IST_ERR_"):
-            return None
+        code = _core.catalog_match(what.strip())
+        return None if code is None else _errors.find(code)
     raise _errors.make(
-        _errors.NOT_IN_VERSION,
-        "not in this version: messages of others are not explained; needs a "
-        "code of isthmus (202, \"IST_ERR_SHAPE\") or an isthmus.Error")
+        _errors.ARGUMENT,
+        f"nothing could be explained: it is a {type(what).__name__}; needs a "
+        "code (202), a text or an exception")

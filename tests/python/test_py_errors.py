@@ -74,13 +74,34 @@ def test_explain__finds_codes_names_and_errors():
         assert isthmus.explain(what) is None
 
 
+def test_explain__finds_our_own_messages():
+    for call in (lambda: isthmus.from_dlpack(object()),
+                 lambda: isthmus.open("nothing"),
+                 lambda: isthmus.load("none.npy")):
+        with pytest.raises(isthmus.Error) as e:
+            call()
+        entry = isthmus.explain(str(e.value))
+        assert entry == e.value.entry == isthmus.explain(e.value)
+        log = f"Traceback:\n  x\nisthmus.Error: {e.value}\n"
+        assert isthmus.explain(log) == entry
+        assert isthmus.explain(ValueError(log)) == entry
+    assert isthmus.explain("it failed [IST_ERR_SHAPE 202]").code == 202
+    assert isthmus.explain("file-format").name == "IST_ERR_FILE_FORMAT"
+
+
 @pytest.mark.parametrize("what", [
     "DLPack is supported for PjRt-compatible backends only.",
-    ValueError("x"), None, 1.5])
-def test_explain__of_others_messages_comes_later(what):
-    with pytest.raises(isthmus.Error, match="not in this version") as e:
+    "This operation is implemented for a PjRt-compatible backend only.",
+    "", "\0", "\ud800", ValueError("x"), ValueError()])
+def test_explain__knows_no_messages_of_others(what):
+    assert isthmus.explain(what) is None
+
+
+@pytest.mark.parametrize("what", [None, 1.5, b"202"])
+def test_explain__refuses_what_is_no_text(what):
+    with pytest.raises(isthmus.Error) as e:
         isthmus.explain(what)
-    assert e.value.code == 102
+    assert e.value.code == 101
 
 
 @pytest.mark.parametrize("name", [
