@@ -4,6 +4,7 @@ library and gets its receipt; the adapters only turn types."""
 
 from __future__ import annotations
 
+import copy as copy_module
 import importlib
 import sys
 from types import ModuleType
@@ -256,10 +257,11 @@ _PASSED = (bool, int, float, complex, str, bytes, type(None))
 def to_tree(tree: Any, target: Any, *, receipt: bool = False,
             **wishes: Any) -> Any:
     """``to`` for each tensor of nested dicts, lists and tuples (a state dict,
-    a pytree of them). Numbers, strings and None stay as they are, a tensor
-    that occurs twice crosses once. With ``receipt=True`` also the receipts, in
-    the same shape (None where nothing crossed). A refusal has a note that says
-    where in the tree: ``['layer'][0]``."""
+    a pytree of them), each of its own type (OrderedDict, named tuple).
+    Numbers, strings and None stay as they are, a tensor that occurs twice
+    crosses once. With ``receipt=True`` also the receipts, in the same shape
+    of dicts, lists and tuples (None where nothing crossed). A refusal has a
+    note that says where in the tree: ``['layer'][0]``."""
     if wishes.get("out") is not None:
         raise _errors.make(
             _errors.ARGUMENT, "to_tree has no out; needs isthmus.to")
@@ -283,12 +285,12 @@ def to_tree(tree: Any, target: Any, *, receipt: bool = False,
     def walk(x: Any) -> tuple[Any, Any]:
         if isinstance(x, dict):
             pairs = {key: child(key, value) for key, value in x.items()}
-            return ({k: v for k, (v, _) in pairs.items()},
+            return (_like_dict(x, {k: v for k, (v, _) in pairs.items()}),
                     {k: r for k, (_, r) in pairs.items()})
         if isinstance(x, (list, tuple)):
             both = [child(n, value) for n, value in enumerate(x)]
-            make = _maker(x)
-            return make([v for v, _ in both]), make([r for _, r in both])
+            return (_like_list(x, [v for v, _ in both]),
+                    _plain_list(x, [r for _, r in both]))
         return leaf(x)
 
     try:
@@ -300,11 +302,34 @@ def to_tree(tree: Any, target: Any, *, receipt: bool = False,
     return (result, receipts) if receipt else result
 
 
-def _maker(x: Any) -> Any:
-    """Makes a list, a tuple or a named tuple like x."""
+def _like_dict(x: Any, values: dict[Any, Any]) -> Any:
+    """A dict of x's own type, order and attributes with other values."""
+    if type(x) is dict:
+        return values
+    made = copy_module.copy(x)
+    for key, value in values.items():
+        made[key] = value
+    return made
+
+
+def _like_list(x: Any, values: list[Any]) -> Any:
+    """A list or a tuple of x's own type with other values."""
+    if not isinstance(x, tuple):
+        if type(x) is list:
+            return values
+        made = copy_module.copy(x)
+        made[:] = values
+        return made
+    if hasattr(x, "_fields"):
+        return type(x)(*values)
+    return type(x)(values)
+
+
+def _plain_list(x: Any, values: list[Any]) -> Any:
+    """The same for receipts, which not every type takes."""
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return lambda values: type(x)(*values)
-    return tuple if isinstance(x, tuple) else list
+        return type(x)(*values)
+    return tuple(values) if isinstance(x, tuple) else values
 
 
 def empty(

@@ -294,6 +294,35 @@ def test_exchange__names_both_ends_in_a_refusal():
     assert " could not cross from numpy to template#0: " in str(e.value)
 
 
+def test_tree__keeps_the_types_of_dicts_lists_and_tuples():
+    import collections
+
+    class Layers(list):
+        pass
+
+    class Config(dict):
+        name = None
+
+    ordered = collections.OrderedDict(b=np.ones(1), a=2)
+    ordered._metadata = "kept"
+    counted = collections.defaultdict(list, x=np.ones(2))
+    layers = Layers([np.ones(3), 4])
+    config = Config(x=layers)
+    config.name = "mine"
+    result, receipts = isthmus.to_tree(
+        [ordered, counted, config, torch.Size([1, 2])], "torch", receipt=True)
+    assert type(result[0]) is collections.OrderedDict
+    assert list(result[0]) == ["b", "a"] and result[0]._metadata == "kept"
+    assert result[1]["new"] == [] and torch.is_tensor(result[1]["x"])
+    assert type(result[2]) is Config and result[2].name == "mine"
+    assert type(result[2]["x"]) is Layers and result[2]["x"][1] == 4
+    assert torch.is_tensor(result[2]["x"][0]) and len(layers) == 2
+    assert isinstance(layers[0], np.ndarray)
+    assert result[3] == torch.Size([1, 2]) and type(result[3]) is torch.Size
+    assert receipts[2]["x"][0].route == "alias"
+    assert receipts[3] == (None, None)
+
+
 def test_tree__refuses_leaves_that_are_no_tensors():
     with pytest.raises(isthmus.Error):
         isthmus.to_tree({"a": object()}, "numpy")
