@@ -52,6 +52,39 @@ print([n for n in ("numpy", "torch", "jax") if n in sys.modules])
     assert done.stdout == "[]\n", done.stderr
 
 
+def test_package__numbers_devices_and_grants_as_the_headers_do():
+    from isthmus import _sources
+    folder = Path(isthmus.get_include()) / "isthmus"
+    devices = {int(number): name.lower() for name, number in re.findall(
+        r"\bkDL(\w+) = (\d+),", (folder / "dlpack.h").read_text())}
+    ours = {it.value: it.name.replace("_", "") for it in isthmus.DeviceType}
+    for number, name in devices.items():
+        assert ours[number] == name
+    if "ISTHMUS_SOURCE" in os.environ:  # with those that came after 1.3
+        source = Path(os.environ["ISTHMUS_SOURCE"])
+        text = (source / "src" / "tensor" / "device_code.def").read_text()
+        listed = re.findall(r'^IST_DEVICE_CODE\((\d+), "(\w+)"', text, re.M)
+        assert [(int(n), name) for n, name in listed] == [
+            (it.value, it.name) for it in isthmus.DeviceType]
+    grants = dict(re.findall(r"IST_GRANT_(\w+) = (\d+)",
+                             (folder / "isthmus.h").read_text()))
+    for name in ("FROM_SOURCE", "WRITABLE", "IMMUTABLE"):
+        assert getattr(_sources, name) == int(grants[name])
+
+
+def test_package__numbers_reasons_as_the_library_does():
+    """A refusal that says a reason's number is told by that reason's name."""
+    from isthmus import _core, _exchange, _sources
+    names = {name: getattr(_sources, name) for name in (
+        "RESOLVED", "BYTE_ORDER", "NARROWED", "ITEM_UNALIGNED")}
+    names |= {"requires_grad": _exchange._REASONS[115],
+              "not_a_tensor": _exchange._REASONS[116],
+              "not_in_version": _exchange._REASONS[102]}
+    for name, number in names.items():
+        said = _core.refusal(104, number, "a", "b").reasons
+        assert [it for it, _ in said] == [name.lower()]
+
+
 def test_package__has_one_version():
     header = (Path(isthmus.get_include()) / "isthmus" / "version.h")
     text = header.read_text()
@@ -142,6 +175,38 @@ def test_module__is_the_native_command(tmp_path):
                                 capture_output=True, text=True)
         assert (ours.returncode, ours.stdout, ours.stderr) == (
             native.returncode, native.stdout, native.stderr)
+
+
+def test_doctor__tells_which_frameworks_are_installed():
+    import importlib.metadata
+    import json
+    if not (PACKAGE / "bin" / "isthmus").exists():
+        pytest.skip("the command was not built")
+
+    def doctor(*flags):
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "isthmus", "doctor",
+             *flags], capture_output=True, text=True)
+        for name in ("numpy", "torch", "jax"):
+            assert f" {name}\n" not in done.stderr
+        return done
+
+    done = doctor()
+    found = json.loads(doctor("--json").stdout)
+    assert found["backends"] and done.returncode == 0
+    assert "host" in done.stdout
+    for it in found["frameworks"]:
+        try:
+            version = importlib.metadata.version(it["name"])
+        except importlib.metadata.PackageNotFoundError:
+            version = None
+        assert it["version"] == version
+        line = f"  {it['name']} {version or 'is not installed'}\n"
+        assert line in done.stdout.partition("frameworks\n")[2]
+    assert [it["name"] for it in found["frameworks"]] == [
+        "numpy", "torch", "jax"]
+    wrong = doctor("operand")
+    assert wrong.returncode == 2 and wrong.stdout == ""
 
 
 def test_module__says_when_the_command_is_missing(monkeypatch, capsys):
