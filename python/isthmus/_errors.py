@@ -19,6 +19,12 @@ class Entry(NamedTuple):
     solution: str
 
 
+def _of_c_only(advice: str) -> bool:
+    """It names things of the C library and nothing of the package."""
+    c_names = ("ist_", "IST_", "struct_size", "NULL")
+    return "isthmus." not in advice and any(n in advice for n in c_names)
+
+
 class Error(Exception):
     """What could not be done: actual; needs required.
 
@@ -48,7 +54,10 @@ class Error(Exception):
         if self._hint is not None:
             return self._hint
         entry = self.entry
-        return entry.solution if entry is not None else ""
+        if entry is None:
+            return ""
+        # What C code does comes after what Python code does.
+        return "\n".join(sorted(entry.solution.split("\n"), key=_of_c_only))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_again, (self.args[0], self.code, self.native, self._hint,

@@ -24,6 +24,34 @@ def test_errors__carry_code_entry_and_hint():
     assert str(error) == error.args[0]
 
 
+def test_errors__hint_first_at_what_python_code_does():
+    moved = 0
+    for code in range(1000):
+        entry = isthmus.explain(code)
+        if entry is None:
+            continue
+        hint = isthmus.Error("x", code).hint.splitlines()
+        advice = entry.solution.splitlines()
+        assert sorted(hint) == sorted(advice)
+        moved += hint != advice
+        if not hint[0].startswith("In C") and "ist_" not in hint[0]:
+            continue
+        assert "isthmus." in hint[0] or all(
+            "ist_" in line or "IST_" in line for line in advice)
+    assert moved
+
+
+def test_errors__are_numbered_as_in_the_catalog():
+    from isthmus import _errors
+    names = [n for n in vars(_errors) if n.isupper() and n[0] != "_"]
+    assert len(names) > 10
+    for name in names:
+        entry = isthmus.explain(f"IST_ERR_{name}")
+        assert entry.code == getattr(_errors, name)
+    for code in _errors._REFUSALS:
+        assert isthmus.explain(code).code == code
+
+
 def test_errors__survive_pickle_and_copy():
     for other in (pickle.loads(pickle.dumps(refused())), copy.copy(refused())):
         assert isinstance(other, isthmus.Error)
