@@ -7,10 +7,10 @@
 #include "_core.h"
 #include "dlpack/dlpack_read.h"
 
-// What is known of a type; a tuple (grant, plain or None, prepare or None, has a
-// C exchange API) of isthmus._sources. The tuple is held, the rest is borrowed
-// from it: while the GIL is let go or Python runs, another thread may empty
-// state->adapters.
+// What is known of a type; a tuple (grant, plain or None, prepare or None, has
+// a C exchange API) of isthmus._sources. The tuple is held, the rest is
+// borrowed from it: while the GIL is let go or Python runs, another thread may
+// empty state->adapters.
 typedef struct adapter {
   PyObject *tuple;
   ist_grant grant;
@@ -96,8 +96,7 @@ static PyObject *import_adapted(ist__py_state *state, PyObject *source,
     // The object to import instead, or None for one that is not plain.
     ist__py_set(&chosen,
                 PyObject_CallFunctionObjArgs(known.plain, source, NULL));
-    if (chosen == Py_None)
-      ist__py_set(&chosen, prepare(&known, source, copy));
+    if (chosen == Py_None) ist__py_set(&chosen, prepare(&known, source, copy));
     if (chosen == NULL) goto done;
   }
   result = ist__py_import(state, chosen, how);
