@@ -48,5 +48,5 @@ ist_code ist_backend_open(ist_context *context, const char *kind,
   return ist_error_set(err, IST_ERR_NO_BACKEND,
                        "backend %s could not be opened: no such kind; needs "
                        "host, template or pjrt",
-                       kind);
+                       kind[0] != '\0' ? kind : "\"\"");
 }

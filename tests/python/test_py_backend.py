@@ -65,6 +65,7 @@ def test_open__gives_the_host():
 
 @pytest.mark.parametrize("call, code", [
     (lambda: isthmus.open("nothing"), 301),
+    (lambda: isthmus.open(""), 301),
     (lambda: isthmus.open("pjrt"), None),
     (lambda: isthmus.open("pjrt:/nowhere/p.so"), 302),
     (lambda: isthmus.open("pjrt", path=__file__), None),
@@ -84,7 +85,7 @@ def test_open__refuses_what_is_no_backend(call, code):
     with pytest.raises(isthmus.Error) as e:
         call()
     assert code is None or e.value.code == code
-    assert "\n" not in str(e.value)
+    assert "\n" not in str(e.value) and "  " not in str(e.value)
 
 
 def test_hidden_memory__is_reached_by_staging(hidden):

@@ -34,6 +34,17 @@ def test_import__renames_the_capsule_and_frees_its_source_exactly_once(legacy):
     assert producer.freed == 1
 
 
+def test_import__refuses_a_capsule_whose_name_is_no_text():
+    producer = Producer()
+    producer._name = b"\xff\xfe"
+    for call in (isthmus.from_dlpack, lambda x: isthmus.to(x, "numpy")):
+        for source in (producer, producer.capsule()):
+            with pytest.raises(isthmus.Error, match="it is named") as e:
+                call(source)
+            assert e.value.code == 116
+    assert producer.freed == 0
+
+
 def test_import__refuses_a_capsule_that_was_taken():
     """cupy/cupy#3611"""
     producer = Producer()
