@@ -145,6 +145,9 @@ typedef struct ist_backend_ops {
                               ist_spec *out, ist_error *err);
   ist_code (*execute)(void *self, const ist_execution *execution,
                       ist_error *err);
+  // Frees a buffer's memory now, before its release; reads of it then fail with
+  // IST_ERR_DELETED. Called with no loan out. NULL: the buffer is released.
+  ist_code (*discard)(void *self, void *buffer, ist_error *err);
 } ist_backend_ops;
 
 // Opens a backend of the caller's own. ops is copied. Takes self: on success

@@ -500,6 +500,13 @@ IST_API ist_code ist_tensor_describe(const ist_tensor *tensor,
 // Threads: any; blocks. Since: 0.1.
 IST_API ist_code ist_tensor_wait(ist_tensor *tensor, ist_error *err);
 
+// Frees the tensor's memory now, while the handle lives on; a source that it
+// viewed is given back. What is asked of it then fails with DELETED. Only the
+// last handle may: views, exports and programs under way each hold the tensor.
+// Borrows tensor. Fails: ARGUMENT (others hold it), DELETED, PLUGIN.
+// Threads: any, one at a time. Since: 0.1.
+IST_API ist_code ist_tensor_delete(ist_tensor *tensor, ist_error *err);
+
 // ----------------------------------------------------------------- files --
 
 // A .npy or .safetensors file, mapped. Counted; tensors of it retain it.

@@ -134,6 +134,23 @@ ist_code ist__backend_wait(ist_backend *backend, void *buffer, ist_error *err) {
   return told(backend->facts.name, "wait", code, r.err);
 }
 
+ist_code ist__backend_discard(ist_backend *backend, void **buffer,
+                              ist_error *err) {
+  report r;
+  if (call_fails(backend, "discard", &r, err)) return r.err->code;
+  ist_code code = IST_ERR_PLUGIN_SLOT;
+  if (backend->ops.discard != NULL) {
+    code = backend->ops.discard(backend->self, *buffer, r.err);
+  }
+  if (code == IST_ERR_PLUGIN_SLOT) {
+    ist__error_clear(r.err);
+    ist__backend_release_buffer(backend, *buffer);
+    *buffer = NULL;
+    return IST_OK;
+  }
+  return told(backend->facts.name, "discard", code, r.err);
+}
+
 // A geometry that a backend told is checked like one from outside.
 static ist_code check_spec(ist_backend *backend, const char *slot,
                            const ist_spec *spec, ist_error *err) {

@@ -68,6 +68,9 @@ ist_code ist__backend_copy_peer(ist_backend *backend, void *buffer,
                                 const ist_placement *place, void **out,
                                 ist_error *err);
 ist_code ist__backend_wait(ist_backend *backend, void *buffer, ist_error *err);
+// Without the slot the buffer is released, and *buffer NULL.
+ist_code ist__backend_discard(ist_backend *backend, void **buffer,
+                              ist_error *err);
 ist_code ist__backend_inspect(ist_backend *backend, void *buffer, ist_spec *out,
                               ist_error *err);
 ist_code ist__backend_compile(ist_backend *backend, const ist_source *source,

@@ -24,6 +24,12 @@ static inline void ist__refcount_take(ist__refcount *count) {
   (void)before;
 }
 
+// True when the caller, who holds one count, is the only holder: nobody else
+// can take a count then.
+static inline bool ist__refcount_is_one(ist__refcount *count) {
+  return atomic_load_explicit(&count->holders, memory_order_acquire) == 1;
+}
+
 // True for the last holder, which then sees all that the others wrote.
 static inline bool ist__refcount_drop(ist__refcount *count) {
   uint32_t before =

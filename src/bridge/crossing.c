@@ -39,7 +39,8 @@ static bool can_do_without_loan(const ist_tensor *tensor, ist_code code) {
 ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist_copy copy,
                               ist__cargo *out, ist_error *err) {
   const DLTensor *at = &tensor->view;
-  ist_code code = IST_OK;
+  ist_code code = ist__tensor_check_alive(tensor, err);
+  if (code != IST_OK) return code;
   out->memory = ist__tensor_capability(tensor);
   uint32_t ways = IST_CAN_COPY_OUT;
   bool lend = copy != IST_COPY_ALWAYS || (out->memory->can & ways) == 0 ||

@@ -50,6 +50,7 @@ ist_tensor *ist__tensor_make(const ist__tensor_facts *facts, ist_error *err) {
   t->copied = facts->copied;
   t->padded = view->padded;
   t->borrowed_address = facts->address;
+  t->deleted = false;
   atomic_init(&t->loan, IST__LOAN_NONE);
   fill_view(t, view, facts->address);
   t->view.device =
@@ -227,11 +228,41 @@ ist_code ist_tensor_wait(ist_tensor *tensor, ist_error *err) {
                          "a tensor could not be waited for: it is NULL; needs "
                          "a tensor");
   }
-  ist_code code =
-      ist__backend_wait(ist__tensor_backend(tensor), tensor->buffer, err);
+  ist_code code = ist__tensor_check_alive(tensor, err);
+  if (code != IST_OK) return code;
+  code = ist__backend_wait(ist__tensor_backend(tensor), tensor->buffer, err);
   // The address too, for ist_tensor_view; without one the values are there all
   // the same.
   const DLTensor *at;
   if (code == IST_OK) ist__tensor_lend(tensor, &at, NULL);
   return code;
+}
+
+ist_code ist__tensor_check_alive(const ist_tensor *tensor, ist_error *err) {
+  if (!tensor->deleted) return IST_OK;
+  return ist_error_set(err, IST_ERR_DELETED,
+                       "%s: the tensor cannot be read: it was deleted; needs "
+                       "one that lives",
+                       ist__tensor_backend(tensor)->facts.name);
+}
+
+ist_code ist_tensor_delete(ist_tensor *tensor, ist_error *err) {
+  if (tensor == NULL || !ist__refcount_is_one(&tensor->refs)) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not be deleted: %s; needs the last "
+                         "handle, with no view or export of it alive",
+                         tensor == NULL ? "it is NULL" : "others hold it");
+  }
+  ist_code code = ist__tensor_check_alive(tensor, err);
+  if (code != IST_OK) return code;
+  ist_backend *backend = ist__tensor_backend(tensor);
+  if (atomic_load(&tensor->loan) == IST__LOAN_HELD) {
+    ist__backend_reclaim(backend, tensor->buffer);
+    atomic_store(&tensor->loan, IST__LOAN_NONE);
+  }
+  code = ist__backend_discard(backend, &tensor->buffer, err);
+  if (code != IST_OK) return code;
+  tensor->deleted = true;
+  tensor->view.data = NULL;
+  return IST_OK;
 }

@@ -28,6 +28,7 @@ struct ist_tensor {
   ist_grant grant;
   bool copied;
   bool padded;
+  bool deleted;           // its memory was given up: ist_tensor_delete
   bool borrowed_address;  // the address came with the import: no loan is due
   _Atomic(int) loan;      // ist__loan_state
   DLTensor view;          // data NULL until the address is known
@@ -66,6 +67,9 @@ static inline const ist_capability *ist__tensor_capability(
 // Lends *out. Fails: what wait and lend return. Threads: any.
 ist_code ist__tensor_lend(ist_tensor *tensor, const DLTensor **out,
                           ist_error *err);
+
+// Fails for a tensor that was deleted. Fails: DELETED.
+ist_code ist__tensor_check_alive(const ist_tensor *tensor, ist_error *err);
 
 // The geometry as a validated view, with the address if it is known.
 void ist__tensor_view_of(const ist_tensor *tensor, const DLTensor *at,

@@ -42,6 +42,7 @@ static const ist_backend_ops pjrt_ops = {
     // one plugin of three; copies go through the host.
     .wait = ist__pjrt_wait,
     .inspect = ist__pjrt_inspect,
+    .discard = ist__pjrt_discard,
     .compile = ist__pjrt_compile,
     .release_program = ist__pjrt_release_program,
     .describe_program = ist__pjrt_describe_program,

@@ -392,6 +392,16 @@ ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
   return IST_OK;
 }
 
+// Delete keeps the memory until the last external reference; there is none.
+ist_code ist__pjrt_discard(void *self, void *buffer, ist_error *err) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = buffer;
+  IST_PJRT_ARGS(PJRT_Buffer_Delete_Args, delete_it);
+  delete_it.buffer = tensor->buffer;
+  return ist__pjrt_call(&client->plugin.pjrt, IST_SLOT_Buffer_Delete,
+                        &delete_it, err);
+}
+
 void ist__pjrt_reclaim(void *self, void *buffer) {
   const ist__pjrt_client *client = self;
   ist__pjrt_tensor *tensor = buffer;

@@ -46,6 +46,7 @@ ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
                            ist_error *err);
 ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
                         ist_error *err);
+ist_code ist__pjrt_discard(void *self, void *buffer, ist_error *err);
 void ist__pjrt_reclaim(void *self, void *buffer);
 ist_code ist__pjrt_adopt(void *self, const ist_placement *source, void **out,
                          ist_error *err);
