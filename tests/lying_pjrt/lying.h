@@ -141,7 +141,7 @@ typedef struct lying_state {
   PJRT_Event *pending;
   int working;  // threads that complete a pending event
   // The callback of a view that was never given.
-  ist_pjrt_on_delete late;
+  _Atomic(ist_pjrt_on_delete) late;
   void *late_ptr, *late_arg;
 } lying_state;
 

@@ -122,8 +122,7 @@ static PJRT_Error *use_layout(PJRT_Buffer *buffer,
 }
 
 void lying_call_late(void) {
-  ist_pjrt_on_delete late = lying.late;
-  lying.late = NULL;
+  ist_pjrt_on_delete late = atomic_exchange(&lying.late, NULL);
   if (late != NULL) late(lying.late_ptr, lying.late_arg);
 }
 
@@ -155,9 +154,9 @@ LYING_SLOT(Client_CreateViewOfDeviceBuffer) {
   }
   lying_call_late();
   if (lying.rules.view_null) {
-    lying.late = a->on_delete_callback;
     lying.late_ptr = a->device_buffer_ptr;
     lying.late_arg = a->on_delete_callback_arg;
+    atomic_store(&lying.late, a->on_delete_callback);
     return NULL;
   }
   // Before 0.66 the struct ends before `memory`.
