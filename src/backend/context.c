@@ -42,10 +42,10 @@ ist_code(ist_context_create)(const ist_context_options *options,
                          "place for it");
   }
   *out = NULL;
-  ist_code fits = ist__struct_check(options, "ist_context_options", err);
-  if (fits != IST_OK) return fits;
   ist_context_options known;
-  ist__struct_read(&known, sizeof known, options);
+  ist_code fits = ist__options_read(&known, sizeof known, options,
+                                    "ist_context_options", err);
+  if (fits != IST_OK) return fits;
   const ist_allocator *a = known.allocator;
   if (a != NULL && (a->allocate == NULL || a->release == NULL)) {
     return ist_error_set(err, IST_ERR_ARGUMENT,

@@ -18,10 +18,10 @@ ist_code ist_backend_open(ist_context *context, const char *kind,
                          "a backend could not be opened: context, kind or out "
                          "is NULL; needs all three");
   }
-  ist_code code = ist__struct_check(options, "ist_backend_options", err);
-  if (code != IST_OK) return code;
   ist_backend_options known;
-  ist__struct_read(&known, sizeof known, options);
+  ist_code code = ist__options_read(&known, sizeof known, options,
+                                    "ist_backend_options", err);
+  if (code != IST_OK) return code;
   if (known.option_count != 0 && known.options == NULL) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "backend %s could not be opened: %zu options at NULL; "

@@ -82,6 +82,13 @@ ist_code ist__struct_check(const void *from, const char *type, ist_error *err) {
                        type, *(const size_t *)from, type);
 }
 
+ist_code ist__options_read(void *to, size_t size, const void *from,
+                           const char *type, ist_error *err) {
+  ist_code code = ist__struct_check(from, type, err);
+  if (code == IST_OK) ist__struct_read(to, size, from);
+  return code;
+}
+
 void ist__error_clear(ist_error *err) {
   if (err == NULL) return;
   err->code = IST_OK;

@@ -23,6 +23,11 @@ void ist__error_seal(ist_error *err, ist_code code);
 // read as all zeros, and its wishes lost without a word. NULL is allowed.
 ist_code ist__struct_check(const void *from, const char *type, ist_error *err);
 
+// Refuses as ist__struct_check does, else reads from into to, of size bytes, as
+// ist__struct_read does: what every function that takes options begins with.
+ist_code ist__options_read(void *to, size_t size, const void *from,
+                           const char *type, ist_error *err);
+
 // Makes err clean: IST_OK, no text.
 void ist__error_clear(ist_error *err);
 

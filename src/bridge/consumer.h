@@ -12,12 +12,12 @@ typedef struct ist__consumer {
   bool anyone;  // no consumer was named
 } ist__consumer;
 
-// Who takes the export: options->consumer, or anyone who takes any address and
-// honours READ_ONLY. legacy: a managed tensor without version, which can say
-// neither READ_ONLY (an unnamed consumer then counts as ignoring it) nor that
-// sub-byte elements are padded.
-// Fails: ARGUMENT for a consumer that cannot be (an alignment that is no power
-// of two, no struct_size).
+// Who takes the export: options->consumer (options are whole: read already), or
+// anyone who takes any address and honours READ_ONLY. legacy: a managed tensor
+// without version, which can say neither READ_ONLY (an unnamed consumer then
+// counts as ignoring it) nor that sub-byte elements are padded. Fails: ARGUMENT
+// for a consumer that cannot be (an alignment that is no power of two, no
+// struct_size).
 ist_code ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
                             bool legacy, ist__consumer *out, ist_error *err);
 

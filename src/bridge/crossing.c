@@ -14,11 +14,11 @@
 
 ist_code ist__target_make(const ist_device *device, const ist_options *options,
                           ist__target *out, ist_error *err) {
-  ist_code good = ist__struct_check(options, "ist_options", err);
-  if (good != IST_OK) return good;
-  ist__struct_read(&out->options, sizeof out->options, options);
+  ist_code code = ist__options_read(&out->options, sizeof out->options, options,
+                                    "ist_options", err);
+  if (code != IST_OK) return code;
   out->device = device;
-  ist_code code =
+  code =
       ist__device_find_memory(device, out->options.memory, &out->memory, err);
   if (code != IST_OK) return code;
   out->capability = ist__device_capability(device, out->memory);
@@ -42,9 +42,8 @@ ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist_copy copy,
   ist_code code = ist__tensor_check_alive(tensor, err);
   if (code != IST_OK) return code;
   out->memory = ist__tensor_capability(tensor);
-  uint32_t ways = IST_CAN_COPY_OUT;
-  bool lend = copy != IST_COPY_ALWAYS || (out->memory->can & ways) == 0 ||
-              tensor->borrowed_address;
+  bool lend = copy != IST_COPY_ALWAYS || tensor->borrowed_address ||
+              (out->memory->can & IST_CAN_COPY_OUT) == 0;
   if (lend) code = ist__tensor_lend(tensor, &at, err);
   if (code != IST_OK && !can_do_without_loan(tensor, code)) return code;
   if (code != IST_OK || !lend) {

@@ -42,7 +42,7 @@ static ist_code read_consumer(const ist_capability *from, ist_capability *out,
 ist_code ist__consumer_make(const ist__cargo *cargo, const ist_options *options,
                             bool legacy, ist__consumer *out, ist_error *err) {
   ist_code code = IST_OK;
-  ist__struct_read(&out->options, sizeof out->options, options);
+  out->options = *options;
   out->anyone = out->options.consumer == NULL;
   if (out->anyone) {
     make_anyone(cargo, legacy, out);
@@ -140,15 +140,14 @@ static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
                               managed_out out, ist_receipt *receipt,
                               ist_error *err) {
   ist_options known;
-  ist__struct_read(&known, sizeof known, options);
-  ist__cargo cargo;
-  ist_code code = ist__struct_check(options, "ist_options", err);
+  ist_code code =
+      ist__options_read(&known, sizeof known, options, "ist_options", err);
   if (code != IST_OK) return code;
+  ist__cargo cargo;
   code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
   if (code != IST_OK) return code;
   ist__consumer consumer;
-  code =
-      ist__consumer_make(&cargo, options, out.legacy != NULL, &consumer, err);
+  code = ist__consumer_make(&cargo, &known, out.legacy != NULL, &consumer, err);
   if (code != IST_OK) return code;
   ist__decision plan;
   code = ist__consumer_decide(&cargo, &consumer, &plan, err);

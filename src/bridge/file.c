@@ -88,10 +88,10 @@ ist_code ist_file_open(ist_context *context, const char *path,
                          "a file could not be opened: context, path or out is "
                          "NULL; needs all three");
   }
-  ist_code fits = ist__struct_check(options, "ist_file_options", err);
-  if (fits != IST_OK) return fits;
   ist_file_options read;
-  ist__struct_read(&read, sizeof read, options);
+  ist_code fits =
+      ist__options_read(&read, sizeof read, options, "ist_file_options", err);
+  if (fits != IST_OK) return fits;
   ist_file *file = ist__alloc_zero(&context->env, sizeof *file);
   if (file == NULL) return ist__error_memory(err, "a file", sizeof *file);
   ist__refcount_init(&file->refs);

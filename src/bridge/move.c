@@ -40,10 +40,10 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
                          "or has no struct_size; needs both");
   }
   ist_options known;
-  ist__struct_read(&known, sizeof known, options);
-  ist__cargo cargo;
-  ist_code code = ist__struct_check(options, "ist_options", err);
+  ist_code code =
+      ist__options_read(&known, sizeof known, options, "ist_options", err);
   if (code != IST_OK) return code;
+  ist__cargo cargo;
   code = ist__cargo_of_tensor(tensor, known.copy, &cargo, err);
   if (code != IST_OK) return code;
   if (known.grant != IST_GRANT_FROM_SOURCE) cargo.grant = known.grant;
@@ -58,7 +58,7 @@ ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
     return code;
   }
   ist__consumer consumer;
-  code = ist__consumer_make(&cargo, options, false, &consumer, err);
+  code = ist__consumer_make(&cargo, &known, false, &consumer, err);
   if (code != IST_OK) return code;
   code = ist__consumer_decide(&cargo, &consumer, &plan, err);
   if (code != IST_OK) return code;
@@ -146,13 +146,13 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
                          "a tensor could not be copied into memory: tensor or "
                          "target is NULL; needs both");
   }
-  ist_code fits = ist__struct_check(options, "ist_options", err);
-  if (fits == IST_OK) fits = ist__struct_check(receipt, "ist_receipt", err);
-  if (fits != IST_OK) return fits;
   ist_options known;
-  ist__struct_read(&known, sizeof known, options);
+  ist_code code =
+      ist__options_read(&known, sizeof known, options, "ist_options", err);
+  if (code == IST_OK) code = ist__struct_check(receipt, "ist_receipt", err);
+  if (code != IST_OK) return code;
   ist__cargo cargo;
-  ist_code code = ist__cargo_of_tensor(tensor, IST_COPY_AUTO, &cargo, err);
+  code = ist__cargo_of_tensor(tensor, IST_COPY_AUTO, &cargo, err);
   if (code != IST_OK) return code;
   ist__view to;
   code = check_target(&cargo.view, target, &to, err);

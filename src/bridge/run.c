@@ -71,10 +71,10 @@ ist_code ist_program_compile(const ist_device *device, const void *code_text,
                          "a program could not be compiled: device, code or "
                          "out is NULL; needs all three");
   }
-  ist_code fits = ist__struct_check(options, "ist_program_options", err);
-  if (fits != IST_OK) return fits;
   ist_program_options known;
-  ist__struct_read(&known, sizeof known, options);
+  ist_code fits = ist__options_read(&known, sizeof known, options,
+                                    "ist_program_options", err);
+  if (fits != IST_OK) return fits;
   ist_backend *backend = device->backend;
   const ist__env *env = ist__backend_env(backend);
   ist_program *p = ist__alloc_zero(env, sizeof *p);
