@@ -7,7 +7,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "tensor/copy_kernels.h"
 #include "tensor/sub_byte_copy.h"
+
+// A target of more bytes than this does not fit the caches beside its source:
+// it is written past them.
+#define STREAM_BYTES (4 << 20)
 
 // One dimension of both sides; steps in bytes.
 typedef struct axis {
@@ -21,6 +26,9 @@ typedef struct plan {
   const char *from;
   char *to;
   size_t item;
+  const ist__copy_kernels *kernels;
+  int size;     // number of the item size in the kernels' tables
+  bool stream;  // write past the caches
   int32_t count;
   axis axes[IST_MAX_NDIM];
 } plan;
@@ -71,12 +79,25 @@ static void pair_axes(plan *p) {
   p->axes[last - 1] = moved;
 }
 
+static int size_number(size_t item) {
+  int number = 0;
+  while (item > 1) {
+    item /= 2;
+    number++;
+  }
+  assert(number < IST__ITEM_SIZES);
+  return number;
+}
+
 static void make_plan(const ist__view *source, const ist__view *target,
                       plan *p) {
   p->from = ist__view_address(source);
   p->to = ist__view_address(target);
   p->item = target->padded ? 1 : target->dtype.bits / 8U;
   p->count = 0;
+  p->kernels = ist__copy_kernels_best();
+  p->size = size_number(p->item);
+  p->stream = target->nbytes > STREAM_BYTES;
   int64_t item = (int64_t)p->item;
   for (int32_t i = 0; i < target->ndim; i++) {
     axis a = {target->shape[i], source->strides[i] * item,
@@ -95,42 +116,19 @@ static void make_plan(const ist__view *source, const ist__view *target,
   pair_axes(p);
 }
 
-// One loop a size, so that each move is a load and a store.
-#define COPY_RUN(size)                                \
-  for (int64_t i = 0; i < a->extent; i++) {           \
-    memcpy(to + i * a->to, from + i * a->from, size); \
-  }                                                   \
-  break
-
-static void copy_run(const axis *a, size_t item, const char *from, char *to) {
-  if (a->from == (int64_t)item && a->to == (int64_t)item) {
-    memcpy(to, from, (size_t)a->extent * item);
-    return;
-  }
-  switch (item) {
-    case 1:
-      COPY_RUN(1);
-    case 2:
-      COPY_RUN(2);
-    case 4:
-      COPY_RUN(4);
-    case 8:
-      COPY_RUN(8);
-    case 16:
-      COPY_RUN(16);
-    default:
-      assert(false && "no row of dtype.def has it");  // unreachable
-  }
+static void copy_run(const plan *p, const axis *a, const char *from, char *to) {
+  ist__run run = {from, to, a->from, a->to, a->extent, p->stream};
+  p->kernels->run[p->size](&run);
 }
 
-// Rows of a tile: two sides of 64 lines of 64 bytes stay in a first cache.
+// Items of a tile's side where neither side is contiguous along the rows.
 enum {
   tile_extent = 64
 };
 
-// Two axes whose contiguous sides differ (a transpose), in tiles: each line of
-// the source that a tile touches is then used whole before it is dropped.
-static void copy_tiles(const axis *rows, const axis *columns, size_t item,
+// Two axes whose close sides differ, in tiles: each line of the source that a
+// tile touches is then used whole before it is dropped.
+static void copy_tiles(const plan *p, const axis *rows, const axis *columns,
                        const char *from, char *to) {
   for (int64_t r = 0; r < rows->extent; r += tile_extent) {
     int64_t row_end = r + tile_extent;
@@ -140,7 +138,7 @@ static void copy_tiles(const axis *rows, const axis *columns, size_t item,
       part.extent = columns->extent - c;
       if (part.extent > tile_extent) part.extent = tile_extent;
       for (int64_t i = r; i < row_end; i++) {
-        copy_run(&part, item, from + i * rows->from + c * columns->from,
+        copy_run(p, &part, from + i * rows->from + c * columns->from,
                  to + i * rows->to + c * columns->to);
       }
     }
@@ -151,12 +149,20 @@ static void copy_tiles(const axis *rows, const axis *columns, size_t item,
 static void copy_plane(const plan *p, const char *from, char *to) {
   const axis *rows = &p->axes[p->count - 2];
   const axis *columns = &p->axes[p->count - 1];
+  int64_t item = (int64_t)p->item;
+  if (rows->from == item && columns->to == item) {
+    ist__transpose plane = {from,     to,           columns->from,
+                            rows->to, rows->extent, columns->extent,
+                            p->stream};
+    p->kernels->transpose[p->size](&plane);
+    return;
+  }
   if (magnitude(rows->from) < magnitude(columns->from)) {
-    copy_tiles(rows, columns, p->item, from, to);
+    copy_tiles(p, rows, columns, from, to);
     return;
   }
   for (int64_t i = 0; i < rows->extent; i++) {
-    copy_run(columns, p->item, from + i * rows->from, to + i * rows->to);
+    copy_run(p, columns, from + i * rows->from, to + i * rows->to);
   }
 }
 
@@ -185,7 +191,7 @@ static void copy_bytes(const ist__view *source, const ist__view *target) {
     return;
   }
   if (p.count == 1) {
-    copy_run(&p.axes[0], p.item, p.from, p.to);
+    copy_run(&p, &p.axes[0], p.from, p.to);
     return;
   }
   int64_t index[IST_MAX_NDIM];

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// cpu.h: what the processor can do, asked at run time.
+
+#ifndef ISTHMUS_BASE_CPU_H_
+#define ISTHMUS_BASE_CPU_H_
+
+#include <stdbool.h>
+
+#if defined(__x86_64__)
+static inline bool ist__cpu_has_avx2(void) {
+  return __builtin_cpu_supports("avx2") != 0;
+}
+#endif
+
+#endif  // ISTHMUS_BASE_CPU_H_
