@@ -57,6 +57,8 @@ ist_code(ist_context_create)(const ist_context_options *options,
   ist_context *context = ist__alloc_zero(&env, sizeof *context);
   if (context == NULL)
     return ist__error_memory(err, "a context", sizeof *context);
+  context->copy_engine.kernels = ist__copy_kernels_best();
+  env.copy_engine = &context->copy_engine;
   context->env = env;
   ist__refcount_init(&context->refs);
   ist_code code = ist__host_open(context, &context->host, err);

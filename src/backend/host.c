@@ -75,7 +75,7 @@ static ist_code host_adopt(void *self, const ist_placement *source, void **out,
 
 static ist_code host_copy_out(void *self, void *pointer, void *target,
                               uint64_t nbytes, ist_error *err) {
-  (void)self;
+  host *h = self;
   buffer *b = pointer;
   ist__view from, to;
   ist_code code = ist__view_check(&b->view, b->padded, true, &from, err);
@@ -91,7 +91,7 @@ static ist_code host_copy_out(void *self, void *pointer, void *target,
                          (unsigned long long)to.nbytes);
   }
   to.data = target;
-  ist__strided_copy(&from, &to);
+  ist__strided_copy(h->context->env.copy_engine, &from, &to);
   return IST_OK;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// env.h: what every module is handed from its context: the allocator, the log
-// and the hook that can make a call fail. Not for process environment.
+// env.h: what every module is handed from its context: the allocator, the log,
+// the hook that can make a call fail and how elements are copied. Not for
+// process environment.
 
 #ifndef ISTHMUS_BASE_ENV_H_
 #define ISTHMUS_BASE_ENV_H_
@@ -17,6 +18,9 @@ typedef struct ist__env {
   void *log_self;
   ist__call_hook call_hook;
   void *call_hook_self;
+  // The context's settings for copies of elements, which tensor/ knows; NULL
+  // where there is no context.
+  const struct ist__copy_engine *copy_engine;
 } ist__env;
 
 // The environment of options (NULL allowed): malloc, no log, no hook.

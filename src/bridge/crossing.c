@@ -185,7 +185,7 @@ ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
     return ist__error_memory(err, "a copy of the tensor", out->nbytes);
   }
   if (host_reads) {
-    ist__strided_copy(from, out);
+    ist__strided_copy(context->env.copy_engine, from, out);
     return IST_OK;
   }
   const ist_tensor *t = cargo->tensor;

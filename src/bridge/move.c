@@ -79,11 +79,13 @@ static bool views_meet(const ist__view *a, const ist__view *b) {
 static ist_code copy_into(const ist__cargo *cargo, const ist__view *to,
                           uint32_t *out_hops, ist_error *err) {
   const ist_tensor *t = cargo->tensor;
+  const ist__copy_engine *engine =
+      ist__backend_env(ist__tensor_backend(t))->copy_engine;
   bool host_reads = ist__cargo_host_reads(cargo);
   bool dense = to->layout == IST_LAYOUT_ROW_MAJOR && !cargo->view.padded;
   *out_hops = 1;
   if (host_reads && !views_meet(&cargo->view, to)) {
-    ist__strided_copy(&cargo->view, to);
+    ist__strided_copy(engine, &cargo->view, to);
     return IST_OK;
   }
   if (!host_reads && dense) {
@@ -94,7 +96,7 @@ static ist_code copy_into(const ist__cargo *cargo, const ist__view *to,
   ist_code code = ist__cargo_gather(cargo, t->device->backend->context, 0,
                                     cargo->view.padded, &block, err);
   if (code != IST_OK) return code;
-  ist__strided_copy(&block, to);
+  ist__strided_copy(engine, &block, to);
   ist__block_release(block.data);
   *out_hops = 2;
   return IST_OK;

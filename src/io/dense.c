@@ -49,7 +49,7 @@ ist_code ist__dense_make(const ist__env *env, const ist__view *view,
   }
   target.data = out->owned;
   target.byte_offset = 0;
-  ist__strided_copy(view, &target);
+  ist__strided_copy(env->copy_engine, view, &target);
   out->bytes = out->owned;
   return IST_OK;
 }

@@ -95,7 +95,6 @@ static void make_plan(const ist__view *source, const ist__view *target,
   p->to = ist__view_address(target);
   p->item = target->padded ? 1 : target->dtype.bits / 8U;
   p->count = 0;
-  p->kernels = ist__copy_kernels_best();
   p->size = size_number(p->item);
   p->stream = target->nbytes > STREAM_BYTES;
   int64_t item = (int64_t)p->item;
@@ -183,8 +182,10 @@ static bool next_plane(const plan *p, int64_t *index, const char **from,
   return false;
 }
 
-static void copy_bytes(const ist__view *source, const ist__view *target) {
+static void copy_bytes(const ist__copy_engine *engine, const ist__view *source,
+                       const ist__view *target) {
   plan p;
+  p.kernels = engine != NULL ? engine->kernels : &ist__copy_baseline;
   make_plan(source, target, &p);
   if (p.count == 0) {
     memcpy(p.to, p.from, p.item);
@@ -203,7 +204,8 @@ static void copy_bytes(const ist__view *source, const ist__view *target) {
   } while (next_plane(&p, index, &from, &to));
 }
 
-void ist__strided_copy(const ist__view *source, const ist__view *target) {
+void ist__strided_copy(const ist__copy_engine *engine, const ist__view *source,
+                       const ist__view *target) {
   assert(ist__view_same_shape(source, target));
   if (source->count == 0) return;
   bool bits = target->dtype.bits < 8 && !(source->padded && target->padded);
@@ -213,6 +215,6 @@ void ist__strided_copy(const ist__view *source, const ist__view *target) {
     memcpy(ist__view_address(target), ist__view_address(source),
            target->nbytes);
   } else {
-    copy_bytes(source, target);
+    copy_bytes(engine, source, target);
   }
 }

@@ -4,6 +4,7 @@
 #ifndef ISTHMUS_TENSOR_STRIDED_COPY_H_
 #define ISTHMUS_TENSOR_STRIDED_COPY_H_
 
+#include "tensor/copy_engine.h"
 #include "tensor/view.h"
 
 // Copies source to target, element by element in row-major order. dtype and
@@ -12,7 +13,9 @@
 // of a packed sub-byte value go to the low bits of a padded byte, the rest is
 // zero, and back; padded to padded the byte stays as it is. Reads and writes no
 // byte outside the two extents; of a packed target that is dense, the bits
-// after the last element become zero. Cannot fail.
-void ist__strided_copy(const ist__view *source, const ist__view *target);
+// after the last element become zero. Cannot fail. engine: the context's
+// (env->copy_engine), or NULL.
+void ist__strided_copy(const ist__copy_engine *engine, const ist__view *source,
+                       const ist__view *target);
 
 #endif  // ISTHMUS_TENSOR_STRIDED_COPY_H_

@@ -104,7 +104,9 @@ static void describe(const char *name, const side *s, char *text, size_t size) {
 }
 
 // Fills both sides, copies, compares every byte of both extents.
-static void check_copy(side *from, side *to, uint64_t *seed) {
+static void check_copy_with(const ist__copy_kernels *kernels, side *from,
+                            side *to, uint64_t *seed) {
+  ist__copy_engine engine = {.kernels = kernels};
   for (size_t i = 0; i < from->size; i++) {
     from->bytes[i] = (unsigned char)next_random(seed);
   }
@@ -116,7 +118,7 @@ static void check_copy(side *from, side *to, uint64_t *seed) {
   memcpy(before, from->bytes, from->size);
   memcpy(expected, to->bytes, to->size);
   oracle_copy(from, to, expected);
-  ist__strided_copy(&from->view, &to->view);
+  ist__strided_copy(&engine, &from->view, &to->view);
   bool same = memcmp(expected, to->bytes, to->size) == 0 &&
               memcmp(before, from->bytes, from->size) == 0;
   free(before);
@@ -125,8 +127,15 @@ static void check_copy(side *from, side *to, uint64_t *seed) {
     char a[260], b[260];
     describe("from", from, a, sizeof a);
     describe("to", to, b, sizeof b);
-    fail_msg("%s differs: %s %s", ist__dtype_at(to->view.dtype_number)->name, a,
-             b);
+    fail_msg("%s differs with %s: %s %s",
+             ist__dtype_at(to->view.dtype_number)->name, kernels->name, a, b);
+  }
+}
+
+// The same with every table of inner loops that this machine can run.
+static void check_copy(side *from, side *to, uint64_t *seed) {
+  for (int32_t i = 0; ist__copy_kernels_at(i) != NULL; i++) {
+    check_copy_with(ist__copy_kernels_at(i), from, to, seed);
   }
 }
 
@@ -240,7 +249,7 @@ static void strided_copy__gathers_a_transposed_source(void **state) {
   assert_int_equal(ist__view_dense(tensor.dtype, 2, shape, false, &to, NULL),
                    IST_OK);
   to.data = out;
-  ist__strided_copy(&from, &to);
+  ist__strided_copy(NULL, &from, &to);
   static const float wanted[] = {1, 4, 2, 5, 3, 6};
   assert_memory_equal(out, wanted, sizeof wanted);
 }
@@ -259,7 +268,7 @@ static void strided_copy__gathers_a_reversed_source(void **state) {
   assert_int_equal(ist__view_dense(tensor.dtype, 1, shape, false, &to, NULL),
                    IST_OK);
   to.data = out;
-  ist__strided_copy(&from, &to);
+  ist__strided_copy(NULL, &from, &to);
   static const double wanted[] = {6, 5, 4, 3, 2, 1};
   assert_memory_equal(out, wanted, sizeof wanted);
 }
@@ -278,7 +287,7 @@ static void strided_copy__spreads_a_broadcast_source(void **state) {
   assert_int_equal(ist__view_dense(tensor.dtype, 2, shape, false, &to, NULL),
                    IST_OK);
   to.data = out;
-  ist__strided_copy(&from, &to);
+  ist__strided_copy(NULL, &from, &to);
   static const int16_t wanted[] = {7, 8, 7, 8, 7, 8};
   assert_memory_equal(out, wanted, sizeof wanted);
 }
@@ -297,7 +306,7 @@ static void strided_copy__unpacks_from_the_lowest_bits(void **state) {
   from.data = packed;
   to.data = padded;
   padded[3] = 0x77;
-  ist__strided_copy(&from, &to);
+  ist__strided_copy(NULL, &from, &to);
   static const unsigned char wanted[] = {1, 2, 3, 0x77};
   assert_memory_equal(padded, wanted, sizeof wanted);
   // And back: what padded bytes have above the element is dropped.
@@ -308,7 +317,7 @@ static void strided_copy__unpacks_from_the_lowest_bits(void **state) {
   from.data = padded;
   to.nbytes = 2;
   to.data = again;
-  ist__strided_copy(&from, &to);
+  ist__strided_copy(NULL, &from, &to);
   assert_int_equal(again[0], 0x21);
   assert_int_equal(again[1], 0x03);
 }
@@ -321,7 +330,7 @@ static void strided_copy__of_nothing_touches_nothing(void **state) {
   assert_int_equal(ist__view_dense(dtype, 2, shape, false, &from, NULL),
                    IST_OK);
   assert_int_equal(ist__view_dense(dtype, 2, shape, false, &to, NULL), IST_OK);
-  ist__strided_copy(&from, &to);  // both data are NULL
+  ist__strided_copy(NULL, &from, &to);  // both data are NULL
 }
 
 int main(void) {

@@ -275,7 +275,7 @@ ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
     ist__view from, to;
     host_view(tensor, placed_bytes(source), false, NULL, &from);
     host_view(tensor, unpacked, true, NULL, &to);
-    ist__strided_copy(&from, &to);
+    ist__strided_copy(client->env->copy_engine, &from, &to);
     data = unpacked;
   }
   ist__pjrt_shape shape = shape_of(tensor);
@@ -298,7 +298,7 @@ static ist_code copy_out_lent(ist__pjrt_client *client,
   ist__view from, to;
   host_view(tensor, loan.data, false, order, &from);
   host_view(tensor, target, false, NULL, &to);
-  ist__strided_copy(&from, &to);
+  ist__strided_copy(client->env->copy_engine, &from, &to);
   ist__pjrt_reclaim(client, tensor);
   return IST_OK;
 }
@@ -333,7 +333,7 @@ ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
     ist__view from, to;
     host_view(tensor, between, true, order, &from);
     host_view(tensor, target, false, NULL, &to);
-    ist__strided_copy(&from, &to);
+    ist__strided_copy(client->env->copy_engine, &from, &to);
   }
   ist__free(client->env, between);
   return code;
