@@ -5,7 +5,6 @@
 
 #include "bench_clock.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -30,16 +29,16 @@ bench_plan bench_arguments(int argc, char **argv) {
   return plan;
 }
 
-static int64_t now(void) {
+int64_t bench_now(void) {
   struct timespec t;
   if (clock_gettime(CLOCK_MONOTONIC, &t)) bench_fail("clock", "no clock");
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static double timed(const bench_plan *plan, bench_fn fn, void *self) {
-  int64_t start = now();
+  int64_t start = bench_now();
   fn(self, plan->iterations);
-  return (double)(now() - start) / (double)plan->iterations;
+  return (double)(bench_now() - start) / (double)plan->iterations;
 }
 
 void bench_pair(const bench_plan *plan, const char *name, bench_fn ours,

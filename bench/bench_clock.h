@@ -6,6 +6,7 @@
 #define ISTHMUS_BENCH_CLOCK_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 // Does one thing `times` times; exits with a message when it cannot.
 typedef void (*bench_fn)(void *self, size_t times);
@@ -24,6 +25,9 @@ bench_plan bench_arguments(int argc, char **argv);
 // case, ours, peer, with tabs between, in nanoseconds for one iteration.
 void bench_pair(const bench_plan *plan, const char *name, bench_fn ours,
                 bench_fn peer, void *self);
+
+// A clock that only goes forward, in nanoseconds.
+int64_t bench_now(void);
 
 // Ends the program with a message and status 1.
 _Noreturn void bench_fail(const char *what, const char *why);

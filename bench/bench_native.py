@@ -13,14 +13,16 @@ def build_folder():
     return Path(os.environ.get("ISTHMUS_BUILD", ROOT / "build"))
 
 
-def compile_bench(name):
-    """The executable of bench_NAME.c, made anew when something is newer."""
+def compile_bench(name, shared=False):
+    """The executable of bench_NAME.c, or the shared library, made anew when
+    something is newer."""
     library = build_folder() / "libisthmus.a"
     if not library.is_file():
         raise SystemExit(f"bench: {library}: not there; run ./dev build first")
     sources = [HERE / f"bench_{name}.c", HERE / "bench_clock.c",
                HERE / "bare_pjrt.c"]
-    target = build_folder() / "bench" / f"bench_{name}"
+    target = build_folder() / "bench" / (f"bench_{name}"
+                                         + (".so" if shared else ""))
     needs = [library, *sources, *HERE.glob("*.h")]
     if target.is_file() and all(
             need.stat().st_mtime < target.stat().st_mtime for need in needs):
@@ -28,6 +30,7 @@ def compile_bench(name):
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{name}.{os.getpid()}")
     command = [os.environ.get("CC", "cc"), "-std=c11", "-O2", "-DNDEBUG",
+               *(["-shared", "-fPIC"] if shared else []),
                "-DISTHMUS_STATIC", f"-I{HERE}", f"-I{ROOT / 'include'}",
                f"-I{ROOT / 'src'}", *map(str, sources), str(library),
                "-ldl", "-pthread", "-o", str(beside)]

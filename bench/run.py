@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the benches: isthmus beside what one would use without it, as ratios.
 
-    python bench/run.py [NAME ...] [--rounds N] [--iterations N] [--out DIR]
+    python bench/run.py [NAME ...] [--rounds N] [--iterations N] [--quick]
+                        [--cases WORD] [--out DIR]
     python bench/run.py --list
     python bench/run.py --compare A.json B.json
 
@@ -32,12 +33,26 @@ BENCHES = {
                1001, 500, "plugin"),
     "exchange": ("Python exchanges; peer: the consumer's own from_dlpack",
                  201, 50, "python"),
+    "copy": ("copies between layouts; peer: memcpy; also NumPy and torch",
+             201, 1000, "copy"),
 }
 
 
-def run_bench(name, rounds, iterations):
+def run_copies(rounds, iterations, chosen):
+    from bench_copy import run_copy
+    from copy_table import Table
+    table = Table()
+    made = run_copy(rounds, iterations, chosen.quick, chosen.cases or "",
+                    table.show)
+    table.close()
+    return made
+
+
+def run_bench(name, rounds, iterations, chosen):
     """The cases of one bench, and the versions of what it met."""
     kind = BENCHES[name][3]
+    if kind == "copy":
+        return run_copies(rounds, iterations, chosen)
     if kind == "python":
         from bench_exchange import run_exchange
         rows, versions = run_exchange(rounds, iterations)
@@ -58,7 +73,6 @@ def run_bench(name, rounds, iterations):
 
 
 def show(result):
-    print(f"{result['name']}: {result['what']}")
     width = max(len(case["name"]) for case in result["cases"])
     print(f"  {'':{width}}  {'ours ns':>9} {'median':>9}  {'peer ns':>9} "
           f"{'median':>9}  {'ratio':>6} {'median':>6}")
@@ -98,6 +112,10 @@ def arguments():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--iterations", type=int)
+    parser.add_argument("--quick", action="store_true",
+                        help="small sizes, for tests of the bench itself")
+    parser.add_argument("--cases", metavar="WORD", help="of copy: only cases "
+                        "whose names hold WORD; shown, not recorded")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--compare", nargs=2, metavar=("A", "B"))
     chosen = parser.parse_args()
@@ -111,6 +129,29 @@ def arguments():
     return chosen
 
 
+def record_bench(name, chosen):
+    """Runs one bench, shows it and writes its result, whole or not at all."""
+    what, rounds, iterations, kind = BENCHES[name]
+    rounds = chosen.rounds or rounds
+    iterations = chosen.iterations or iterations
+    print(f"{name}: {what}", flush=True)
+    cases, versions = run_bench(name, rounds, iterations, chosen)
+    result = {"name": name, "what": what,
+              **describe_run(rounds, iterations, versions), "cases": cases}
+    if kind != "copy":
+        show(result)
+    elif chosen.cases:
+        return
+    path = chosen.out / f"{name}.json"
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(result, indent=1) + "\n")
+    beside.replace(path)
+    if kind == "copy":
+        from copy_chart import draw_result
+        draw_result(path)
+    sys.stdout.flush()
+
+
 def main():
     chosen = arguments()
     if chosen.list:
@@ -122,19 +163,7 @@ def main():
         return
     chosen.out.mkdir(parents=True, exist_ok=True)
     for name in chosen.names or BENCHES:
-        what, rounds, iterations, _ = BENCHES[name]
-        rounds = chosen.rounds or rounds
-        iterations = chosen.iterations or iterations
-        cases, versions = run_bench(name, rounds, iterations)
-        result = {"name": name, "what": what,
-                  **describe_run(rounds, iterations, versions),
-                  "cases": cases}
-        show(result)
-        path = chosen.out / f"{name}.json"
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(json.dumps(result, indent=1) + "\n")
-        beside.replace(path)
-        sys.stdout.flush()
+        record_bench(name, chosen)
 
 
 if __name__ == "__main__":

@@ -66,8 +66,21 @@ dev_run() {
   examples/digits/run.sh "$@"
 }
 
+# What draws the chart of ./dev bench copy, which runs without it too.
+dev_chart_wheels() {
+  local stamp
+  stamp=.venv/bench-$(sha256sum <requirements-bench.txt | cut -c1-16)
+  [ ! -e "$stamp" ] || return 0
+  if dev_quiet .venv/bin/pip install -r requirements-bench.txt; then
+    : >"$stamp"
+  else
+    dev_say "pip could not install requirements-bench.txt: no chart"
+  fi
+}
+
 dev_bench() {
   [ -e bench/run.py ] || dev_die "bench/run.py: not there yet"
   dev_test_env
+  dev_chart_wheels
   .venv/bin/python bench/run.py "$@"
 }

@@ -2,6 +2,7 @@
 """Every bench runs, with a few repetitions, and leaves a whole result. No
 number is asserted: what a bench measures is for reading."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -35,21 +36,55 @@ def check_result(path, name):
     return result
 
 
-@pytest.mark.parametrize("name", ["host", "view", "export", "exchange"])
-def test_each_bench__runs_and_records_all_fields(name, build, tmp_path):
-    done = bench(name, "--rounds", 3, "--iterations", 5, "--out", tmp_path,
-                 env={**os.environ, "ISTHMUS_BUILD": str(build)})
+def run_quickly(name, build, folder):
+    """One bench with few repetitions: (what it said, its checked result)."""
+    done = bench(name, "--rounds", 3, "--iterations", 5, "--quick", "--out",
+                 folder, env={**os.environ, "ISTHMUS_BUILD": str(build)})
     assert done.returncode == 0, done.stderr
-    result = check_result(tmp_path / f"{name}.json", name)
+    result = check_result(folder / f"{name}.json", name)
     for case in result["cases"]:
         assert case["name"] in done.stdout
+    return done, result
+
+
+@pytest.mark.parametrize("name", ["host", "view", "export", "exchange"])
+def test_each_bench__runs_and_records_all_fields(name, build, tmp_path):
+    run_quickly(name, build, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"{name}.json"]
+
+
+def test_the_copy_bench__records_goals_and_draws(build, tmp_path):
+    done, result = run_quickly("copy", build, tmp_path)
+    goals = {case["group"] for case in result["cases"] if case["goals"]}
+    groups = {case["group"] for case in result["cases"] if case["group"]}
+    if importlib.util.find_spec("torch"):
+        assert goals == groups
+    drawn = (tmp_path / "copy.png").is_file()
+    assert drawn or "no chart: matplotlib is not installed" in done.stderr
+    assert drawn == bool(importlib.util.find_spec("matplotlib"))
+
+
+WRONG = """
+import bench_copy, numpy
+from copy_cases import small
+work = small(64, "transposed")
+target = work.target.memory.view(numpy.float32)
+bench_copy.check_values("a case", work, {"ours": lambda times: (
+    work.numpy(), target.__setitem__(7, 0.0))})
+"""
+
+
+def test_a_side_that_copies_wrongly__ends_the_copy_bench():
+    done = subprocess.run([sys.executable, "-c", WRONG], cwd=BENCH.parent,
+                          text=True, capture_output=True)
+    assert done.returncode == 1
+    assert "a case: ours wrote a wrong byte at " in done.stderr
 
 
 def test_list__names_every_bench_that_is_tested_here():
     named = {line.split()[0] for line in bench("--list").stdout.splitlines()}
     tested = test_each_bench__runs_and_records_all_fields.pytestmark[0].args[1]
-    assert named == set(tested)
+    assert named == {*tested, "copy"}
 
 
 def test_compare__shows_both_ratios(tmp_path):

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a copy costs in C, without the price of a call from Python: the public
+// door, the engine behind it, and memcpy. Built as a shared library; run by
+// copy_native.py, which times the other sides in the same rounds.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/context.h"
+#include "bench_clock.h"
+#include "tensor/strided_copy.h"
+
+// One copy, ready to be repeated. Views of the engine are checked once, as the
+// door checks them each time.
+typedef struct bench_copy {
+  ist_context *context;
+  DLManagedTensorVersioned source;  // as long as tensor
+  ist_tensor *tensor;  // NULL: the door takes no target padded otherwise
+  DLTensor target;
+  ist__view from;
+  ist__view to;
+} bench_copy;
+
+// The two ends of a copy as Python describes them; borrowed until closed.
+typedef struct bench_ends {
+  DLTensor source;
+  DLTensor target;
+  bool source_padded;  // sub-byte elements, one to a byte
+  bool target_padded;
+} bench_ends;
+
+static void no_deleter(DLManagedTensorVersioned *self) {
+  (void)self;
+}
+
+static void import_source(bench_copy *copy, const bench_ends *ends) {
+  ist_error err;
+  copy->source = (DLManagedTensorVersioned){
+      .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+      .deleter = no_deleter,
+      .flags =
+          ends->source_padded ? DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED : 0,
+      .dl_tensor = ends->source};
+  ist_options options = {.struct_size = sizeof options,
+                         .copy = IST_COPY_NEVER,
+                         .read_only = IST_READ_ONLY_ALLOW};
+  if (ist_tensor_import(ist_context_host(copy->context), &copy->source,
+                        &options, &copy->tensor, NULL, &err)) {
+    bench_fail("copy: import", err.message);
+  }
+}
+
+// Opens a copy for the functions below.
+bench_copy *bench_copy_open(const bench_ends *ends) {
+  ist_error err;
+  bench_copy *copy = calloc(1, sizeof *copy);
+  if (copy == NULL) bench_fail("copy", "calloc gave NULL");
+  ist_context_options options = {.struct_size = sizeof options};
+  if (ist_context_create(&options, &copy->context, &err) ||
+      ist__view_check(&ends->source, ends->source_padded, true, &copy->from,
+                      &err) ||
+      ist__view_check(&ends->target, ends->target_padded, true, &copy->to,
+                      &err)) {
+    bench_fail("copy: open", err.message);
+  }
+  copy->target = ends->target;
+  if (ends->source_padded == ends->target_padded) import_source(copy, ends);
+  return copy;
+}
+
+void bench_copy_close(bench_copy *copy) {
+  ist_tensor_release(copy->tensor);
+  ist_context_release(copy->context);
+  free(copy);
+}
+
+// Each of the following does one copy `times` times and returns nanoseconds
+// for one. This one goes through the public door.
+double bench_copy_door(bench_copy *copy, size_t times) {
+  ist_error err;
+  int64_t start = bench_now();
+  for (size_t i = 0; i < times; i++) {
+    if (ist_tensor_copy_into(copy->tensor, &copy->target, NULL, NULL, &err)) {
+      bench_fail("copy: ist_tensor_copy_into", err.message);
+    }
+  }
+  return (double)(bench_now() - start) / (double)times;
+}
+
+// The engine alone: what remains of a small copy without the door's checks.
+double bench_copy_engine(bench_copy *copy, size_t times) {
+  int64_t start = bench_now();
+  for (size_t i = 0; i < times; i++) {
+    ist__strided_copy(&copy->context->copy_engine, &copy->from, &copy->to);
+  }
+  return (double)(bench_now() - start) / (double)times;
+}
+
+double bench_copy_memcpy(void *to, const void *from, size_t size,
+                         size_t times) {
+  void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+  int64_t start = bench_now();
+  for (size_t i = 0; i < times; i++) copy(to, from, size);
+  return (double)(bench_now() - start) / (double)times;
+}
