@@ -10,6 +10,11 @@
 static inline bool ist__cpu_has_avx2(void) {
   return __builtin_cpu_supports("avx2") != 0;
 }
+
+// F16C: float16 to float32 and back.
+static inline bool ist__cpu_has_avx2_f16c(void) {
+  return ist__cpu_has_avx2() && __builtin_cpu_supports("f16c") != 0;
+}
 #endif
 
 #endif  // ISTHMUS_BASE_CPU_H_

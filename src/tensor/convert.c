@@ -3,8 +3,6 @@
 
 #include "tensor/convert.h"
 
-#include <assert.h>
-
 typedef enum number_kind {
   NUMBER_FINITE,
   NUMBER_INFINITE,
@@ -67,9 +65,10 @@ static uint64_t round_off(uint64_t bits, int32_t drop) {
 // The code of a positive number, which may lie beyond the largest finite one.
 static uint64_t encode(const ist__float_format *f, number n) {
   if (n.significand == 0) return 0;
-  while (n.significand >> 63 == 0) {
-    n.significand <<= 1;
-    n.exponent--;
+  for (int32_t step = 32; step > 0; step /= 2) {
+    if (n.significand >> (64 - step) != 0) continue;
+    n.significand <<= step;
+    n.exponent -= step;
   }
   int32_t power = n.exponent + 63;  // of the leading one
   int32_t drop = 63 - f->mantissa_bits;
