@@ -7,14 +7,14 @@ target_include_directories(isthmus_objects PRIVATE
 target_link_libraries(isthmus_objects PRIVATE isthmus_flags)
 target_compile_definitions(isthmus_objects PRIVATE IST_BUILD)
 
-# Inner loops of copies and conversions: more optimised, and one file for each
+# Inner loops of copies and conversions: more optimised, and files for each
 # instruction set.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/copy_baseline.c"
   "${PROJECT_SOURCE_DIR}/src/tensor/convert_baseline.c"
   PROPERTIES COMPILE_OPTIONS "-O3")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/copy_avx2.c"
-    PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
+  file(GLOB found "${PROJECT_SOURCE_DIR}/src/tensor/copy_avx2*.c")
+  set_source_files_properties(${found} PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/convert_avx2.c"
     PROPERTIES COMPILE_OPTIONS "-O3;-mavx2;-mf16c")
 endif()

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy_avx2_transpose.c: transposes with AVX2, in squares of registers:
+// straight to the target where the caches hold it, else through a tile in the
+// first cache that is then written in whole lines.
+
+#if defined(__x86_64__)
+
+#include "tensor/copy_avx2.h"
+
+// Rows of a tile in the target.
+#define TILE_ROWS 64
+#define TILE_ROWS_NARROW 32
+
+// Bytes of a tile's row. Measured on 64 MiB of f32 on Zen 3, as memcpy's time
+// over ours: target rows whose distance is a multiple of 512 bytes want long
+// pieces (512 bytes 0.8, 256 bytes 0.6, 64 bytes 0.5: neighbouring rows lie in
+// the same memory channel), others one line (64 bytes 1.2, 512 bytes 0.8).
+#define TILE_BYTES 512
+
+// Distance of rows in the buffer: no multiple of a power of two that would put
+// them all in one set of the cache.
+#define PITCH (TILE_BYTES + LINE)
+
+// Rows of the target walked before the next columns: few enough for their
+// pages to stay in the TLB.
+#define BAND 256
+
+// ---- squares: lines of the source by items along a line, to rows of the
+// target
+
+#define SQUARE_ROUNDS(count, rounds, low, high)      \
+  for (int round = 0; round < (rounds); round++) {   \
+    for (int i = 0; i < (count) / 2; i++) {          \
+      b[2 * i] = low(a[i], a[i + (count) / 2]);      \
+      b[2 * i + 1] = high(a[i], a[i + (count) / 2]); \
+    }                                                \
+    for (int i = 0; i < (count); i++) a[i] = b[i];   \
+  }
+
+// 32 lines of 16 bytes: four perfect shuffles of lines i and i + 8, in both
+// halves at once.
+FORCE_INLINE void square_1(const char *from, int64_t from_step, char *to,
+                           int64_t to_step) {
+  __m256i a[16], b[16];
+  for (int i = 0; i < 16; i++) {
+    a[i] = load_halves(from + i * from_step, from + (i + 16) * from_step);
+  }
+  SQUARE_ROUNDS(16, 4, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8)
+  for (int i = 0; i < 16; i++) store(to + i * to_step, a[i]);
+}
+
+// 16 lines of 8 items.
+FORCE_INLINE void square_2(const char *from, int64_t from_step, char *to,
+                           int64_t to_step) {
+  __m256i a[8], b[8];
+  for (int i = 0; i < 8; i++) {
+    a[i] = load_halves(from + i * from_step, from + (i + 8) * from_step);
+  }
+  SQUARE_ROUNDS(8, 3, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16)
+  for (int i = 0; i < 8; i++) store(to + i * to_step, a[i]);
+}
+
+// 8 lines of 4 items.
+FORCE_INLINE void square_half_4(const char *from, int64_t from_step, char *to,
+                                int64_t to_step) {
+  __m256i a[4], b[4];
+  for (int i = 0; i < 4; i++) {
+    a[i] = load_halves(from + i * from_step, from + (i + 4) * from_step);
+  }
+  SQUARE_ROUNDS(4, 2, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32)
+  for (int i = 0; i < 4; i++) store(to + i * to_step, a[i]);
+}
+
+FORCE_INLINE void square_4(const char *from, int64_t from_step, char *to,
+                           int64_t to_step) {
+  square_half_4(from, from_step, to, to_step);
+  square_half_4(from + 16, from_step, to + 4 * to_step, to_step);
+}
+
+// 4 lines of 2 items.
+FORCE_INLINE void square_half_8(const char *from, int64_t from_step, char *to,
+                                int64_t to_step) {
+  __m256i a = load_halves(from, from + 2 * from_step);
+  __m256i b = load_halves(from + from_step, from + 3 * from_step);
+  store(to, _mm256_unpacklo_epi64(a, b));
+  store(to + to_step, _mm256_unpackhi_epi64(a, b));
+}
+
+FORCE_INLINE void square_8(const char *from, int64_t from_step, char *to,
+                           int64_t to_step) {
+  square_half_8(from, from_step, to, to_step);
+  square_half_8(from + 16, from_step, to + 2 * to_step, to_step);
+}
+
+// 2 lines of 2 items.
+FORCE_INLINE void square_16(const char *from, int64_t from_step, char *to,
+                            int64_t to_step) {
+  store(to, load_halves(from, from + from_step));
+  store(to + to_step, load_halves(from + 16, from + from_step + 16));
+}
+
+typedef void (*square_fn)(const char *, int64_t, char *, int64_t);
+
+// ---- transposes of any size
+
+// A size's square: lines of the source by items along each.
+typedef struct kind {
+  square_fn square;
+  int64_t item;
+  int64_t lines;
+  int64_t items;
+} kind;
+
+FORCE_INLINE int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// The squares of a region of at least one. Its last squares begin earlier where
+// the sides are no multiple: what they share with those before is written
+// twice, alike. With ahead, that many bytes further along each line are
+// fetched.
+FORCE_INLINE void squares(kind k, const ist__transpose *t, int64_t ahead) {
+  const int64_t side = LINE / k.item;  // a line of the source is used at once
+  for (int64_t c = 0; c < t->columns; c += side) {
+    const int64_t c_end = least(c + side, t->columns);
+    for (int64_t r = 0; r < t->rows; r += side) {
+      const int64_t r_end = least(r + side, t->rows);
+      for (int64_t i = c; i < c_end && ahead > 0; i++) {
+        _mm_prefetch(t->from + i * t->from_step + r * k.item + ahead,
+                     _MM_HINT_T0);
+      }
+      for (int64_t i = c; i < c_end; i += k.lines) {
+        const int64_t column = least(i, t->columns - k.lines);
+        for (int64_t j = r; j < r_end; j += k.items) {
+          const int64_t row = least(j, t->rows - k.items);
+          k.square(t->from + row * k.item + column * t->from_step, t->from_step,
+                   t->to + row * t->to_step + column * k.item, t->to_step);
+        }
+      }
+    }
+  }
+}
+
+// A part of t: rows and columns from (row, column) on.
+FORCE_INLINE ist__transpose part_of(const ist__transpose *t, int64_t item,
+                                    int64_t row, int64_t column, int64_t rows,
+                                    int64_t columns) {
+  ist__transpose part = *t;
+  part.from += row * item + column * t->from_step;
+  part.to += row * t->to_step + column * item;
+  part.rows = rows;
+  part.columns = columns;
+  return part;
+}
+
+// A row from the buffer; only whole lines go past the caches.
+FORCE_INLINE void write_row(char *to, const char *from, int64_t count,
+                            bool past) {
+  int64_t i = 0;
+  if (past) {
+    i = least(to_line(to), count);
+    if (i > 0) memcpy(to, from, (size_t)i);
+    for (; i + LINE <= count; i += LINE) {
+      __m256i low = load(from + i), high = load(from + i + 32);
+      stream(to + i, low);
+      stream(to + i + 32, high);
+    }
+  } else {
+    for (; i + 32 <= count; i += 32) store(to + i, load(from + i));
+  }
+  if (i < count) memcpy(to + i, from + i, (size_t)(count - i));
+}
+
+// A part through the buffer.
+FORCE_INLINE void tile(kind k, const ist__transpose *t, int64_t ahead) {
+  _Alignas(LINE) char buffer[TILE_ROWS * PITCH];
+  ist__transpose in = *t;
+  in.to = buffer;
+  in.to_step = PITCH;
+  squares(k, &in, ahead);
+  for (int64_t r = 0; r < t->rows; r++) {
+    write_row(t->to + r * t->to_step, buffer + r * PITCH, t->columns * k.item,
+              t->stream);
+  }
+}
+
+// Tiles of at most rows by columns; those at the end begin earlier where less
+// than a square would be left.
+FORCE_INLINE void tiles(kind k, const ist__transpose *t, int64_t rows,
+                        int64_t columns, int64_t ahead) {
+  for (int64_t band = 0; band < t->rows; band += BAND) {
+    const int64_t band_end = least(band + BAND, t->rows);
+    for (int64_t c = 0; c < t->columns; c += columns) {
+      const int64_t column = least(c, t->columns - k.lines);
+      for (int64_t r = band; r < band_end; r += rows) {
+        const int64_t row = least(r, t->rows - k.items);
+        ist__transpose part =
+            part_of(t, k.item, row, column, least(rows, t->rows - row),
+                    least(columns, t->columns - column));
+        tile(k, &part, ahead);
+      }
+    }
+  }
+}
+
+// The first columns, up to where the target's lines begin: how many.
+FORCE_INLINE int64_t columns_before_line(kind k, const ist__transpose *t) {
+  const int64_t before = to_line(t->to);
+  if (t->to_step % LINE != 0 || before % k.item != 0) return 0;
+  return before / k.item;
+}
+
+// Squares straight to the target, in blocks whose lines the first cache holds.
+FORCE_INLINE void straight(kind k, const ist__transpose *t) {
+  for (int64_t r = 0; r < t->rows; r += TILE_ROWS) {
+    for (int64_t c = 0; c < t->columns; c += TILE_ROWS) {
+      const int64_t row = least(r, t->rows - k.items);
+      const int64_t column = least(c, t->columns - k.lines);
+      ist__transpose part =
+          part_of(t, k.item, row, column, least(TILE_ROWS, t->rows - row),
+                  least(TILE_ROWS, t->columns - column));
+      squares(k, &part, 0);
+    }
+  }
+}
+
+FORCE_INLINE void transpose(kind k, int number, const ist__transpose *t) {
+  if (t->rows < k.items || t->columns < k.lines) {
+    if (!ist__avx2_interleave(t, number) && !ist__avx2_separate(t, number)) {
+      ist__copy_baseline.transpose[number](t);
+    }
+    return;
+  }
+  const bool crowded = t->to_step % 512 == 0;
+  if (!t->stream && !crowded) {
+    straight(k, t);
+    return;
+  }
+  const int64_t ahead = !t->stream ? 0 : k.item == 1 ? LINE : 2 * LINE;
+  const bool narrow = t->stream && !crowded && k.item >= 4 &&
+                      t->to_step % LINE == 0 && to_line(t->to) % k.item == 0;
+  int64_t before = t->stream ? columns_before_line(k, t) : 0;
+  if (t->columns - before < k.lines) before = 0;
+  if (before > 0) {
+    ist__transpose first =
+        part_of(t, k.item, 0, 0, t->rows, before < k.lines ? k.lines : before);
+    first.stream = false;
+    straight(k, &first);
+  }
+  ist__transpose rest =
+      part_of(t, k.item, 0, before, t->rows, t->columns - before);
+  if (narrow) {
+    tiles(k, &rest, TILE_ROWS_NARROW, LINE / k.item, ahead);
+  } else {
+    tiles(k, &rest, TILE_ROWS, TILE_BYTES / k.item, ahead);
+  }
+  if (t->stream) _mm_sfence();
+}
+
+#define TRANSPOSE(size, number, lines, items)                        \
+  void ist__avx2_transpose_##size(const ist__transpose *t) {         \
+    transpose((kind){square_##size, size, lines, items}, number, t); \
+  }
+TRANSPOSE(1, 0, 32, 16)
+TRANSPOSE(2, 1, 16, 8)
+TRANSPOSE(4, 2, 8, 8)
+TRANSPOSE(8, 3, 4, 4)
+TRANSPOSE(16, 4, 2, 2)
+
+#else
+
+// An empty file is not C.
+typedef int ist__copy_avx2_transpose_is_for_x86_64;
+
+#endif
