@@ -4,6 +4,7 @@
 #include "tensor/layout.h"
 
 #include "base/checked.h"
+#include "tensor/overlap.h"
 
 // Extent 0 and 1 count as 1: the strides of an empty tensor are those that it
 // would have with one element there, as in NumPy and torch.
@@ -56,12 +57,29 @@ static int32_t sort_by_stride(int32_t ndim, const int64_t *shape,
   return count;
 }
 
+// Dimensions of which each steps over all that the ones before it reach lie
+// apart. Of others the extent holds elements that are not the tensor's, or two
+// indices meet; of the latter it is not asked whether gaps are left.
+static uint32_t meeting(int32_t count, const int32_t *order,
+                        const int64_t *shape, const int64_t *strides) {
+  uint64_t extents[IST_MAX_NDIM];
+  uint64_t steps[IST_MAX_NDIM];
+  for (int32_t k = 0; k < count; k++) {
+    extents[k] = (uint64_t)shape[order[k]];
+    steps[k] = magnitude(strides[order[k]]);
+  }
+  return ist__overlap_of(count, extents, steps) == IST__OVERLAP_NONE
+             ? IST_LAYOUT_GAPS
+             : IST_LAYOUT_OVERLAP;
+}
+
 uint32_t ist__layout_of(int32_t ndim, const int64_t *shape,
                         const int64_t *strides) {
   if (is_row_major(ndim, shape, strides)) return IST_LAYOUT_ROW_MAJOR;
   int32_t order[IST_MAX_NDIM];
   int32_t count = sort_by_stride(ndim, shape, strides, order);
   uint32_t layout = 0;
+  bool apart = true;
   int32_t inner = IST_MAX_NDIM;  // the last dimension seen with a stride
   uint64_t span = 1;             // elements that the dimensions so far reach
   for (int32_t k = 0; k < count; k++) {
@@ -69,7 +87,7 @@ uint32_t ist__layout_of(int32_t ndim, const int64_t *shape,
     uint64_t step = magnitude(strides[i]);
     uint64_t reach;
     if (strides[i] < 0) layout |= IST_LAYOUT_NEGATIVE;
-    if (step < span) layout |= IST_LAYOUT_OVERLAP;
+    if (step < span) apart = false;
     if (step > span) layout |= IST_LAYOUT_GAPS;
     if (step != 0 && i > inner) layout |= IST_LAYOUT_PERMUTED;
     if (step != 0) inner = i;
@@ -78,7 +96,7 @@ uint32_t ist__layout_of(int32_t ndim, const int64_t *shape,
       span = UINT64_MAX;
     }
   }
-  return layout;
+  return apart ? layout : layout | meeting(count, order, shape, strides);
 }
 
 bool ist__layout_minor_to_major(int32_t ndim, const int64_t *shape,

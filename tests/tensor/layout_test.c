@@ -38,6 +38,13 @@ static void layout__names_what_strides_do(void **state) {
       {2, {3, 4}, {-4, -1}, negative},
       {2, {3, 4}, {1, -3}, negative | permuted},
       {2, {3, 3}, {1, 1}, overlap},  // a sliding window
+      // Interleaved: no dimension steps over the other, and none meet.
+      {2, {2, 3}, {3, 2}, gaps},
+      {2, {3, 2}, {2, -3}, gaps | negative | permuted},
+      {2, {3, 3}, {3, 2}, gaps},
+      {2, {3, 4}, {3, 2}, overlap | gaps},
+      {3, {2, 2, 2}, {4, 6, 5}, gaps | permuted},
+      {3, {2, 2, 2}, {5, 3, 2}, overlap | gaps},
       {3, {2, 3, 4}, {12, 4, 1}, row_major},
       {3, {2, 3, 4}, {12, 1, 3}, permuted},
       {3, {2, 3, 4}, {1, 2, 6}, permuted},
@@ -147,6 +154,64 @@ static void layout__survives_strides_that_overflow(void **state) {
       (ist__layout_of(2, shape, (int64_t[]){INT64_MAX - 1, 1}) & overlap) != 0);
 }
 
+// Every address, one by one: is any there twice?
+static bool meets(int32_t ndim, const int64_t *shape, const int64_t *strides) {
+  bool seen[512] = {false};
+  int64_t index[4] = {0};
+  for (;;) {
+    int64_t at = 256;
+    for (int32_t i = 0; i < ndim; i++) at += index[i] * strides[i];
+    if (seen[at]) return true;
+    seen[at] = true;
+    int32_t i = ndim - 1;
+    while (i >= 0 && ++index[i] == shape[i]) index[i--] = 0;
+    if (i < 0) return false;
+  }
+}
+
+// Random geometries, small enough to try every address: what is called an
+// overlap is one, what is not is none, and gaps are there when told.
+static void layout__overlap_and_gaps_are_what_every_address_shows(
+    void **state) {
+  (void)state;
+  uint64_t seed = 7;
+  int found[2] = {0, 0};
+  for (int round = 0; round < 60000; round++) {
+    int32_t ndim = 1 + (int32_t)random_below(&seed, 4);
+    int64_t shape[4], strides[4], count = 1, reach = 0;
+    for (int32_t i = 0; i < ndim; i++) {
+      shape[i] = 1 + (int64_t)random_below(&seed, 4);
+      strides[i] = (int64_t)random_below(&seed, 37) - 18;
+      count *= shape[i];
+      reach += (shape[i] - 1) * (strides[i] < 0 ? -strides[i] : strides[i]);
+    }
+    bool expected = meets(ndim, shape, strides);
+    uint32_t layout = ist__layout_of(ndim, shape, strides);
+    found[expected]++;
+    if (((layout & overlap) != 0) != expected ||
+        (!expected && ((layout & gaps) != 0) != (reach + 1 != count))) {
+      fail_msg("round %d: layout %u, overlap expected %d", round, layout,
+               expected);
+    }
+  }
+  assert_true(found[0] > 1000 && found[1] > 1000);
+}
+
+// A subset sum that is more work than is spent counts as an overlap; and it
+// takes no longer for being hostile.
+static void layout__what_is_too_much_to_decide_counts_as_overlap(void **state) {
+  (void)state;
+  int64_t shape[IST_MAX_NDIM], strides[IST_MAX_NDIM];
+  uint64_t seed = 3;
+  for (int i = 0; i < IST_MAX_NDIM; i++) {
+    shape[i] = 2;
+    strides[i] = 1 + 2 * (int64_t)random_below(&seed, UINT64_C(1) << 40);
+  }
+  assert_true((ist__layout_of(IST_MAX_NDIM, shape, strides) & overlap) != 0);
+  strides[5] = INT64_MAX;
+  assert_true((ist__layout_of(IST_MAX_NDIM, shape, strides) & overlap) != 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(layout__names_what_strides_do),
@@ -156,6 +221,8 @@ int main(void) {
       cmocka_unit_test(layout__only_dense_orders_have_minor_to_major),
       cmocka_unit_test(layout__orders_from_outside_are_not_believed),
       cmocka_unit_test(layout__survives_strides_that_overflow),
+      cmocka_unit_test(layout__overlap_and_gaps_are_what_every_address_shows),
+      cmocka_unit_test(layout__what_is_too_much_to_decide_counts_as_overlap),
   };
   return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }
