@@ -24,7 +24,10 @@
 //   delay_events=1                  work is done by lying_release_events()
 //   event_error=1                   every event completes with an error
 //   layout=tiled|short|unsorted     a wrong answer of GetMemoryLayout
+//   layout=tiled_by_one|tiled_untold  one tile that cuts nothing, or one that
+//                                   is counted and not there
 //   hlo=garbage|none|tiled          a wrong answer of OptimizedProgram
+//   hlo=tiled_by_one                one tile that cuts nothing
 //   program=wrong                   x + x gives x
 //   corrupt=1                       copies to the host lose a byte
 

@@ -127,6 +127,7 @@ LYING_SLOT(Buffer_DynamicDimensionIndices) {
 LYING_SLOT(Buffer_GetMemoryLayout) {
   static const int64_t same[LYING_MAX_RANK];
   static const int64_t tile[2] = {8, 128};
+  static const int64_t ones[2] = {1, 1};
   static const size_t tile_size[1] = {2};
   PJRT_Buffer_GetMemoryLayout_Args *a = args;
   memset(&a->layout, 0xa5, sizeof a->layout);  // garbage, as real ones leave
@@ -145,6 +146,12 @@ LYING_SLOT(Buffer_GetMemoryLayout) {
     a->layout.tiled.tile_dim_sizes = tile_size;
     a->layout.tiled.num_tiles = 1;
   }
+  if (strcmp(lie, "tiled_by_one") == 0) {
+    a->layout.tiled.tile_dims = ones;
+    a->layout.tiled.tile_dim_sizes = tile_size;
+    a->layout.tiled.num_tiles = 1;
+  }
+  if (strcmp(lie, "tiled_untold") == 0) a->layout.tiled.num_tiles = 1;
   return NULL;
 }
 

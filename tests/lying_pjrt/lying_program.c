@@ -88,6 +88,8 @@ static size_t put_shape(char *to, const program *p) {
   // One tile, of two by two.
   if (strcmp(lying.rules.hlo, "tiled") == 0)
     layout_size += put_bytes(layout + layout_size, 6, "\x0a\x02\x02\x02", 4);
+  if (strcmp(lying.rules.hlo, "tiled_by_one") == 0)
+    layout_size += put_bytes(layout + layout_size, 6, "\x0a\x02\x01\x01", 4);
   return n + put_bytes(to + n, 5, layout, layout_size);
 }
 

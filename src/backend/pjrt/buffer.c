@@ -2,8 +2,10 @@
 // buffer.c: one PJRT_Buffer, call by call.
 
 #include "backend/pjrt/buffer.h"
+#include "tensor/layout.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 bool ist__pjrt_type_is_safe(int minor, int32_t type) {
@@ -193,34 +195,88 @@ void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {
   ist__pjrt_end(pjrt, IST_SLOT_Buffer_DecreaseExternalReferenceCount, &give);
 }
 
+bool ist__pjrt_untile(const ist__tiling *tiling, int64_t *minor_to_major,
+                      char *why, size_t size) {
+  ist__untiled out;
+  uint64_t count = 1;
+  ist__tiled_as as = ist__layout_from_tiles(tiling, &out);
+  for (int32_t i = 0; as != IST__TILED_AS_NOTHING && i < tiling->ndim; i++) {
+    count *= (uint64_t)tiling->shape[i];  // fits: room is not below it
+  }
+  switch (as) {
+    case IST__TILED_AS_STRIDES:
+      if (ist__layout_minor_to_major(tiling->ndim, tiling->shape, out.strides,
+                                     minor_to_major)) {
+        return true;
+      }
+      snprintf(why, size, "tiled, with gaps between its rows");
+      return false;
+    case IST__TILED_AS_SPLIT:
+      snprintf(why, size, "tiled: only a view of %d dimensions could show it",
+               (int)out.ndim);
+      return false;
+    case IST__TILED_AS_OPAQUE:
+      snprintf(why, size,
+               "tiled: its %" PRIu64 " elements lie scattered over %" PRIu64,
+               count, out.room);
+      return false;
+    case IST__TILED_AS_NOTHING:
+      break;
+  }
+  snprintf(why, size, "tiled in a way that cannot be");
+  return false;
+}
+
+// What is wrong with an answer of GetMemoryLayout, or NULL; the order in out.
+static const char *read_layout(const PJRT_Buffer_MemoryLayout *layout,
+                               int32_t ndim, const int64_t *dims,
+                               int64_t *minor_to_major, char *room,
+                               size_t size) {
+  if (layout->type != PJRT_Buffer_MemoryLayout_Type_Tiled) {
+    return "given by strides";
+  }
+  const PJRT_Buffer_MemoryLayout_Tiled *tiled = &layout->tiled;
+  if (tiled->minor_to_major_size != (size_t)ndim ||
+      (ndim > 0 && tiled->minor_to_major == NULL)) {
+    return "of another rank";
+  }
+  if (tiled->num_tiles != 0) {
+    if (tiled->tile_dims == NULL || tiled->tile_dim_sizes == NULL) {
+      return "tiled by tiles that are not told";
+    }
+    ist__tiling tiling = {ndim,
+                          dims,
+                          tiled->minor_to_major,
+                          tiled->tile_dims,
+                          tiled->tile_dim_sizes,
+                          tiled->num_tiles,
+                          1};
+    return ist__pjrt_untile(&tiling, minor_to_major, room, size) ? NULL : room;
+  }
+  uint64_t seen = 0;
+  for (int32_t i = 0; i < ndim; i++) {
+    int64_t d = tiled->minor_to_major[i];
+    if (d < 0 || d >= ndim || (seen >> d & 1) != 0) {
+      return "no order of its dimensions";
+    }
+    seen |= UINT64_C(1) << d;
+    minor_to_major[i] = d;
+  }
+  return NULL;
+}
+
 ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
-                         int32_t ndim, int64_t *minor_to_major,
-                         ist_error *err) {
+                         int32_t ndim, const int64_t *dims,
+                         int64_t *minor_to_major, ist_error *err) {
   // The nested struct_size of the answer is garbage on real plugins.
   IST_PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, get);
   get.buffer = buffer;
   ist_code code =
       ist__pjrt_call(pjrt, IST_SLOT_Buffer_GetMemoryLayout, &get, err);
   if (code != IST_OK) return code;
-  const char *fault = NULL;
-  if (get.layout.type != PJRT_Buffer_MemoryLayout_Type_Tiled) {
-    fault = "given by strides";
-  } else if (get.layout.tiled.num_tiles != 0) {
-    fault = "tiled";
-  } else if (get.layout.tiled.minor_to_major_size != (size_t)ndim ||
-             (ndim > 0 && get.layout.tiled.minor_to_major == NULL)) {
-    fault = "of another rank";
-  }
-  uint64_t seen = 0;
-  for (int32_t i = 0; fault == NULL && i < ndim; i++) {
-    int64_t d = get.layout.tiled.minor_to_major[i];
-    if (d < 0 || d >= ndim || (seen >> d & 1) != 0) {
-      fault = "no order of its dimensions";
-    } else {
-      seen |= UINT64_C(1) << d;
-    }
-    minor_to_major[i] = d;
-  }
+  char room[96];
+  const char *fault =
+      read_layout(&get.layout, ndim, dims, minor_to_major, room, sizeof room);
   if (fault == NULL) return IST_OK;
   return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                        "%s: the buffer cannot be viewed: its layout is %s; "

@@ -6,6 +6,7 @@
 #define ISTHMUS_BACKEND_PJRT_BUFFER_H_
 
 #include "backend/pjrt/client.h"
+#include "tensor/tiles.h"
 
 // Element type and extents of a buffer, and its order of dimensions; NULL is
 // row-major, which also costs the plugins less than an explicit layout.
@@ -63,11 +64,17 @@ ist_code ist__pjrt_hold(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                         ist_error *err);
 void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer);
 
-// The order of dimensions that a buffer says it has.
-// Fails: TARGET_LAYOUT (tiled, strided, or no permutation), PLUGIN,
-// PLUGIN_SLOT.
+// The dense order of dimensions that a layout with tiles has where they change
+// nothing but the end of its memory. Else false, and why it has none.
+bool ist__pjrt_untile(const ist__tiling *tiling, int64_t *minor_to_major,
+                      char *why, size_t size);
+
+// The order of dimensions that a buffer of these extents says it has.
+// Fails: TARGET_LAYOUT (strided, no permutation, or tiles that leave no dense
+// order), PLUGIN, PLUGIN_SLOT.
 ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
-                         int32_t ndim, int64_t *minor_to_major, ist_error *err);
+                         int32_t ndim, const int64_t *dims,
+                         int64_t *minor_to_major, ist_error *err);
 
 // Frees a buffer. External references do not hold it back.
 void ist__pjrt_destroy(const ist__pjrt *pjrt, PJRT_Buffer *buffer);

@@ -63,10 +63,11 @@ static bool read_field(bytes *in, field *out) {
   return true;
 }
 
-// Appends a repeated integer field, packed or not.
-static bool append_numbers(const field *f, int64_t *list, int32_t *count) {
+// Appends a repeated integer field, packed or not, to a list with room.
+static bool append_numbers(const field *f, int64_t *list, int32_t room,
+                           int32_t *count) {
   if (f->wire == 0) {
-    if (*count >= IST_MAX_NDIM) return false;
+    if (*count >= room) return false;
     list[(*count)++] = (int64_t)f->value;
     return true;
   }
@@ -74,9 +75,31 @@ static bool append_numbers(const field *f, int64_t *list, int32_t *count) {
   bytes in = f->payload;
   while (in.at < in.end) {
     uint64_t value;
-    if (*count >= IST_MAX_NDIM || !read_varint(&in, &value)) return false;
+    if (*count >= room || !read_varint(&in, &value)) return false;
     list[(*count)++] = (int64_t)value;
   }
+  return true;
+}
+
+// Appends one tile; a layout with more than there is room for is no layout that
+// can be followed.
+static bool read_tile(const field *f, ist__hlo_shape *shape) {
+  int32_t used = 0, count = 0;
+  if (f->wire != 2 || shape->tile_count == IST_HLO_TILES) return false;
+  for (size_t i = 0; i < shape->tile_count; i++) {
+    used += (int32_t)shape->tile_ranks[i];
+  }
+  bytes in = f->payload;
+  while (in.at < in.end) {
+    field number;
+    if (!read_field(&in, &number)) return false;
+    if (number.number == 1 &&
+        !append_numbers(&number, shape->tile_dims + used,
+                        IST_HLO_TILE_DIMS - used, &count)) {
+      return false;
+    }
+  }
+  shape->tile_ranks[shape->tile_count++] = (size_t)count;
   return true;
 }
 
@@ -85,10 +108,10 @@ static bool read_layout(bytes in, ist__hlo_shape *shape, int32_t *order_size) {
     field f;
     if (!read_field(&in, &f)) return false;
     if (f.number == 1 &&
-        !append_numbers(&f, shape->minor_to_major, order_size)) {
+        !append_numbers(&f, shape->minor_to_major, IST_MAX_NDIM, order_size)) {
       return false;
     }
-    if (f.number == 6) shape->tiled = true;
+    if (f.number == 6 && !read_tile(&f, shape)) return false;
   }
   return true;
 }
@@ -122,7 +145,8 @@ static bool read_shape(bytes in, ist__hlo_shape *shape) {
         shape->type = (int32_t)f.value;
         break;
       case 3:
-        if (!append_numbers(&f, shape->dims, &shape->ndim)) return false;
+        if (!append_numbers(&f, shape->dims, IST_MAX_NDIM, &shape->ndim))
+          return false;
         break;
       case 5:
         if (f.wire != 2 || has_layout) return false;
@@ -132,7 +156,7 @@ static bool read_shape(bytes in, ist__hlo_shape *shape) {
       case 6: {
         int64_t flags[IST_MAX_NDIM];
         int32_t count = 0;
-        if (!append_numbers(&f, flags, &count)) return false;
+        if (!append_numbers(&f, flags, IST_MAX_NDIM, &count)) return false;
         for (int32_t i = 0; i < count; i++) {
           if (flags[i] != 0) shape->dynamic = true;
         }

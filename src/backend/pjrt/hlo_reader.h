@@ -12,6 +12,7 @@
 //                             4 tuple_shapes (repeated), 5 layout,
 //                             6 is_dynamic_dimension (repeated)
 //   LayoutProto               1 minor_to_major (repeated), 6 tiles (repeated)
+//   TileProto                 1 dimensions (repeated)
 
 #ifndef ISTHMUS_BACKEND_PJRT_HLO_READER_H_
 #define ISTHMUS_BACKEND_PJRT_HLO_READER_H_
@@ -21,12 +22,19 @@
 // XLA's number of a tuple among its primitive types.
 #define IST_HLO_TUPLE 13
 
+enum {
+  IST_HLO_TILES = 4,       // XLA's backends use up to three tiles of a layout
+  IST_HLO_TILE_DIMS = 24,  // in all of them together
+};
+
 typedef struct ist__hlo_shape {
   int32_t type;  // XLA's PrimitiveType, not PJRT's
   int32_t ndim;
   bool dynamic;  // a dimension is only known at run time
-  bool tiled;
   bool has_order;
+  size_t tile_count;
+  size_t tile_ranks[IST_HLO_TILES];
+  int64_t tile_dims[IST_HLO_TILE_DIMS];  // of all tiles, one after another
   int64_t dims[IST_MAX_NDIM];
   int64_t minor_to_major[IST_MAX_NDIM];  // when has_order
 } ist__hlo_shape;

@@ -83,7 +83,7 @@ static ist_code read_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                            ist__pjrt_tensor *tensor, ist_error *err) {
   const int64_t *dims = ist__pjrt_tensor_dims(tensor);
   int64_t *order = ist__pjrt_tensor_order(tensor);
-  ist_code code = ist__pjrt_order(pjrt, buffer, tensor->ndim, order, err);
+  ist_code code = ist__pjrt_order(pjrt, buffer, tensor->ndim, dims, order, err);
   if (code != IST_OK) return code;
   tensor->order_known = true;
   tensor->permuted = !ist__pjrt_is_row_major(tensor->ndim, dims, order);

@@ -353,8 +353,8 @@ static ist_code check_order(const ist__pjrt *pjrt, ist__pjrt_tensor *tensor,
                             ist_error *err) {
   int64_t order[IST_MAX_NDIM] = {0};
   if (tensor->order_known) return IST_OK;
-  ist_code code =
-      ist__pjrt_order(pjrt, tensor->buffer, tensor->ndim, order, err);
+  ist_code code = ist__pjrt_order(pjrt, tensor->buffer, tensor->ndim,
+                                  ist__pjrt_tensor_dims(tensor), order, err);
   if (code != IST_OK) return code;
   if (!ist__pjrt_is_row_major(tensor->ndim, ist__pjrt_tensor_dims(tensor),
                               order)) {

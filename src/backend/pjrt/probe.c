@@ -142,7 +142,7 @@ static void probe_copies(probe *p, bool host_address) {
   void *address = NULL;
   int64_t order[2] = {0, 0};
   if (code == IST_OK && host_address) {
-    code = ist__pjrt_order(pjrt, buffer, 2, order, &err);
+    code = ist__pjrt_order(pjrt, buffer, 2, six_dims, order, &err);
     if (code == IST_OK) code = ist__pjrt_hold(pjrt, buffer, &err);
     if (code == IST_OK) {
       code = ist__pjrt_address(pjrt, buffer, &address, &err);
@@ -216,7 +216,7 @@ static void probe_permuted(probe *p) {
   if (buffer == NULL) return;
   int64_t order[2] = {0, 0};
   ist_error err;
-  ist_code code = ist__pjrt_order(pjrt, buffer, 2, order, &err);
+  ist_code code = ist__pjrt_order(pjrt, buffer, 2, six_dims, order, &err);
   if (code == IST_OK && (order[0] != 0 || order[1] != 1)) {
     code = ist_error_set(&err, IST_ERR_PLUGIN, "another layout is told");
   }

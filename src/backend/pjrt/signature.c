@@ -3,8 +3,10 @@
 
 #include "backend/pjrt/signature.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "backend/pjrt/buffer.h"
 #include "backend/pjrt/hlo_reader.h"
 #include "base/alloc.h"
 #include "tensor/dtype.h"
@@ -32,6 +34,24 @@ static const ist__dtype *dtype_of(int32_t xla_type) {
   return NULL;
 }
 
+// The order of dimensions that a shape has, when it has one. False, and why,
+// where its tiles leave none.
+static bool order_of(const ist__hlo_shape *shape, int64_t *order, char *why,
+                     size_t size) {
+  ist__tiling tiling = {shape->ndim,
+                        shape->dims,
+                        shape->minor_to_major,
+                        shape->tile_dims,
+                        shape->tile_ranks,
+                        shape->tile_count,
+                        1};
+  memcpy(order, shape->minor_to_major, sizeof shape->minor_to_major);
+  if (shape->tile_count == 0) return true;
+  if (shape->has_order) return ist__pjrt_untile(&tiling, order, why, size);
+  snprintf(why, size, "tiled in no order of dimensions");
+  return false;
+}
+
 static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
                         const char *what, size_t index, ist_spec *out,
                         ist_error *err) {
@@ -47,11 +67,13 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
                          "type that DLPack has",
                          pjrt->name, what, index, (int)shape->type);
   }
-  if (shape->tiled) {
+  int64_t order[IST_MAX_NDIM];
+  char why[96];
+  if (!order_of(shape, order, why, sizeof why)) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                         "%s: %s %zu of the program is tiled; needs a dense "
+                         "%s: %s %zu of the program is %s; needs a dense "
                          "order of dimensions",
-                         pjrt->name, what, index);
+                         pjrt->name, what, index, why);
   }
   if (shape->dynamic) {
     return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
@@ -69,8 +91,8 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
   memcpy(out->shape, shape->dims, sizeof out->shape);
   memcpy(out->strides, checked.strides, sizeof out->strides);
   if (shape->has_order) {
-    ist__layout_from_minor_to_major(shape->ndim, shape->dims,
-                                    shape->minor_to_major, out->strides);
+    ist__layout_from_minor_to_major(shape->ndim, shape->dims, order,
+                                    out->strides);
   }
   return IST_OK;
 }
