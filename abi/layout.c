@@ -5,6 +5,7 @@
 #include <isthmus/backend.h>
 #include <isthmus/dlpack.h>
 #include <isthmus/error.h>
+#include <isthmus/geometry.h>
 #include <isthmus/isthmus.h>
 #include <stddef.h>
 
@@ -211,6 +212,22 @@ PIN((long)IST_ERR_FILE_OPEN, 403);
 PIN((long)IST_ERR_DISK_FULL, 404);
 PIN((long)IST_ERR_NO_FRAMEWORK, 405);
 PIN((long)IST_ERR_INTERNAL, 901);
+PIN(offsetof(ist_fit, struct_size), 0);
+PIN(offsetof(ist_fit, kind), 8);
+PIN(offsetof(ist_fit, layout), 12);
+PIN(offsetof(ist_fit, against), 16);
+PIN(offsetof(ist_fit, order_code), 24);
+PIN(offsetof(ist_fit, order), 32);
+PIN(sizeof(ist_fit), 288);
+PIN((long)IST_LAYOUT_ROW_MAJOR, 0);
+PIN((long)IST_LAYOUT_PERMUTED, 1);
+PIN((long)IST_LAYOUT_GAPS, 2);
+PIN((long)IST_LAYOUT_NEGATIVE, 4);
+PIN((long)IST_LAYOUT_OVERLAP, 8);
+PIN((long)IST_LAYOUT_ANY, 15);
+PIN((long)IST_FIT_NONE, 0);
+PIN((long)IST_FIT_PERMUTED, 1);
+PIN((long)IST_FIT_AS_IS, 2);
 PIN(offsetof(ist_allocator, self), 0);
 PIN(offsetof(ist_allocator, allocate), 8);
 PIN(offsetof(ist_allocator, release), 16);
@@ -286,7 +303,8 @@ PIN(offsetof(ist_offer, nbytes), 40);
 PIN(offsetof(ist_offer, in_place), 48);
 PIN(offsetof(ist_offer, peer), 49);
 PIN(offsetof(ist_offer, padded), 50);
-PIN(sizeof(ist_offer), 56);
+PIN(offsetof(ist_offer, order), 56);
+PIN(sizeof(ist_offer), 64);
 PIN(offsetof(ist_wish, struct_size), 0);
 PIN(offsetof(ist_wish, copy), 8);
 PIN(offsetof(ist_wish, read_only), 12);
@@ -355,12 +373,6 @@ PIN((long)IST_OPTION_INT64, 1);
 PIN((long)IST_OPTION_INT64_LIST, 2);
 PIN((long)IST_OPTION_FLOAT, 3);
 PIN((long)IST_OPTION_BOOL, 4);
-PIN((long)IST_LAYOUT_ROW_MAJOR, 0);
-PIN((long)IST_LAYOUT_PERMUTED, 1);
-PIN((long)IST_LAYOUT_GAPS, 2);
-PIN((long)IST_LAYOUT_NEGATIVE, 4);
-PIN((long)IST_LAYOUT_OVERLAP, 8);
-PIN((long)IST_LAYOUT_ANY, 15);
 PIN((long)IST_CAN_COPY_IN, 1);
 PIN((long)IST_CAN_COPY_OUT, 2);
 PIN((long)IST_CAN_ADOPT, 4);

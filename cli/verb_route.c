@@ -101,6 +101,7 @@ static ist_code plan_described(ist__cmd *cmd, const char *source,
                                                          : cmd->wish.grant;
   offer.address = (uintptr_t)ist__view_address(view);
   offer.nbytes = view->nbytes;
+  offer.order = ist__view_order_code(view);
   offer.in_place = at.device == to->device && here == there &&
                    (offer.layout & ~target->layouts) == 0;
   offer.peer = ist_device_backend(at.device) == ist_device_backend(to->device);

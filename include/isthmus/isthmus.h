@@ -16,6 +16,7 @@
 
 #include <isthmus/dlpack.h>
 #include <isthmus/error.h>
+#include <isthmus/geometry.h>
 #include <isthmus/version.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,6 @@
 extern "C" {
 #endif
 
-// Most dimensions a tensor may have.
-#define IST_MAX_NDIM 64
 // Most reasons a receipt holds.
 #define IST_MAX_REASONS 8
 // Room for a place's name in a receipt, its NUL included; longer ones are cut.
@@ -178,17 +177,6 @@ typedef struct ist_device_info {
 IST_API ist_code ist_device_describe(const ist_device *device,
                                      ist_device_info *out, ist_error *err);
 
-// Properties of a geometry; row-major without gaps is 0. Also the set that a
-// consumer accepts as it is.
-typedef enum ist_layout {
-  IST_LAYOUT_ROW_MAJOR = 0,
-  IST_LAYOUT_PERMUTED = 1,  // dense, but the strides do not fall
-  IST_LAYOUT_GAPS = 2,      // elements of the extent that are not the tensor's
-  IST_LAYOUT_NEGATIVE = 4,  // a stride below zero
-  IST_LAYOUT_OVERLAP = 8,   // two indices, one address (broadcast too)
-  IST_LAYOUT_ANY = 15
-} ist_layout;
-
 // What a memory, or a framework on the other side, can do. Set by a probe that
 // has done it, never from a pointer or a version.
 typedef enum ist_can {
@@ -317,6 +305,8 @@ typedef struct ist_offer {
   bool in_place;                 // it lies in the target's own memory already
   bool peer;                     // another memory of the target's own backend
   bool padded;                   // sub-byte elements, one to a byte
+  int64_t order;                 // ist_fit.order_code, to be named where the
+                                 // target could view it permuted; 0: not told
 } ist_offer;
 
 typedef struct ist_wish {

@@ -183,6 +183,36 @@ static PyObject *get_padded(PyObject *self, void *unused) {
   return PyBool_FromLong(info.padded);
 }
 
+// What its strides are beyond row-major, as names.
+static PyObject *get_layout(PyObject *self, void *unused) {
+  (void)unused;
+  static const struct {
+    uint32_t layout;
+    const char *name;
+  } all[] = {{IST_LAYOUT_PERMUTED, "permuted"},
+             {IST_LAYOUT_GAPS, "gaps"},
+             {IST_LAYOUT_NEGATIVE, "negative"},
+             {IST_LAYOUT_OVERLAP, "overlap"}};
+  ist_tensor *tensor = borrow(self);
+  if (tensor == NULL) return NULL;
+  const DLTensor *view = ist_tensor_view(tensor);
+  ist_fit fit = {.struct_size = sizeof fit};
+  ist_error err;
+  if (ist_layout_fit(view->ndim, view->shape, view->strides, IST_LAYOUT_ANY,
+                     &fit, &err) != IST_OK)
+    return ist__py_raise(tensor_of(self)->state, &err);
+  PyObject *list = PyList_New(0);
+  for (size_t i = 0; list != NULL && i < sizeof all / sizeof all[0]; i++) {
+    if ((fit.layout & all[i].layout) == 0) continue;
+    PyObject *name = PyUnicode_FromString(all[i].name);
+    if (name == NULL || PyList_Append(list, name) < 0) Py_CLEAR(list);
+    Py_XDECREF(name);
+  }
+  PyObject *tuple = list == NULL ? NULL : PyList_AsTuple(list);
+  Py_XDECREF(list);
+  return tuple;
+}
+
 static PyObject *get_owner_alive(PyObject *self, void *unused) {
   (void)unused;
   return PyBool_FromLong(tensor_of(self)->tensor != NULL);
@@ -237,6 +267,10 @@ static PyObject *tensor_array(PyObject *self, PyObject *args,
 static PyGetSetDef tensor_getset[] = {
     {"shape", get_shape, NULL, "Extents of the dimensions.", NULL},
     {"strides", get_strides, NULL, "Strides, in elements.", NULL},
+    {"layout", get_layout, NULL,
+     "What the strides are: of \"permuted\", \"gaps\", \"negative\", "
+     "\"overlap\"; () is dense and row-major.",
+     NULL},
     {"ndim", get_ndim, NULL, "Number of dimensions.", NULL},
     {"dtype", get_dtype, NULL, "Element type; str() gives DLPack's name.",
      NULL},

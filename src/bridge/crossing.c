@@ -81,6 +81,11 @@ ist_code ist__cargo_decide(const ist__cargo *cargo,
                          "a tensor could not cross: an option is out of range; "
                          "needs values of the enums of isthmus.h");
   }
+  // Only told on when it is the one thing in the way: else not worth a sort.
+  int64_t order = 0;
+  if ((cargo->view.layout & ~capability->layouts) == IST_LAYOUT_PERMUTED) {
+    order = ist__view_order_code(&cargo->view);
+  }
   ist_offer offer = {
       .struct_size = sizeof offer,
       .memory = cargo->memory,
@@ -92,6 +97,7 @@ ist_code ist__cargo_decide(const ist__cargo *cargo,
       .in_place = in_place,
       .peer = peer,
       .padded = cargo->view.padded,
+      .order = order,
   };
   ist_wish wish = {sizeof wish, options->copy, options->read_only,
                    options->mutable_source};

@@ -7,6 +7,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "bridge/route.h"
+#include "tensor/layout.h"
 
 void ist__decision_receipt(const ist__decision *decision, const char *source,
                            const char *target, ist_receipt *out) {
@@ -65,6 +66,15 @@ const char *ist_route_name(ist_route route) {
   return NULL;
 }
 
+static void add_order(ist__text *text, int64_t code) {
+  int32_t order[IST_MAX_NDIM];
+  int32_t ndim = ist__layout_order_read(code, order);
+  for (int32_t i = 0; i < ndim; i++) {
+    ist__text_add(text, "%s%" PRId32, i == 0 ? " to [" : ",", order[i]);
+  }
+  if (ndim > 0) ist__text_add(text, "]");
+}
+
 size_t ist_reason_text(const ist_reason *reason, char *buffer, size_t size) {
   ist__text text = ist__text_make(buffer, size);
   for (const char *c = sentence(reason->id); *c != '\0'; c++) {
@@ -73,6 +83,9 @@ size_t ist_reason_text(const ist_reason *reason, char *buffer, size_t size) {
       c++;
     } else if (c[0] == '%' && c[1] == 'n') {
       ist__text_add(&text, "%" PRId64, reason->needed);
+      c++;
+    } else if (c[0] == '%' && c[1] == 'o') {
+      add_order(&text, reason->actual);
       c++;
     } else {
       ist__text_add(&text, "%c", *c);

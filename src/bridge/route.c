@@ -8,12 +8,14 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "tensor/dtype.h"
+#include "tensor/layout.h"
 
 typedef struct plan {
   const ist_offer *from;
   const ist_capability *to;
   const ist_wish *wish;
-  ist_grant grant;  // the offer's, overlap counted in
+  ist_grant grant;    // the offer's, overlap counted in
+  bool transposable;  // only the order of its dimensions is in the way
   ist__decision *out;
 } plan;
 
@@ -72,7 +74,8 @@ static uint32_t viewed_layouts(const plan *p) {
   return packed && !any ? IST_LAYOUT_ROW_MAJOR : p->to->layouts;
 }
 
-static bool check_layout(plan *p) {
+// What stands against the layout, each noted.
+static uint32_t check_layout(plan *p) {
   static const struct {
     uint32_t layout;
     int32_t reason;
@@ -84,7 +87,7 @@ static bool check_layout(plan *p) {
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
     if ((bad & kinds[i].layout) != 0) because(p, kinds[i].reason);
   }
-  return bad == 0;
+  return bad;
 }
 
 // Can the memory be shared, wishes aside? Notes each thing in the way.
@@ -98,7 +101,8 @@ static bool can_view(plan *p) {
     because(p, IST__REASON_NO_ADDRESS);
     return false;
   }
-  bool ok = check_layout(p);
+  uint32_t bad = check_layout(p);
+  bool ok = true;
   if (!is_aligned(p)) {
     because_of(p, IST__REASON_UNALIGNED, alignment_of(p->from->address),
                p->to->alignment);
@@ -108,7 +112,8 @@ static bool can_view(plan *p) {
     because(p, IST__REASON_PADDED);
     ok = false;
   }
-  return ok;
+  p->transposable = ok && bad == IST_LAYOUT_PERMUTED;
+  return ok && bad == 0;
 }
 
 typedef enum verdict {
@@ -149,6 +154,17 @@ static verdict judge_view(plan *p) {
   if (!can(p->to, IST_CAN_HONOUR_READ_ONLY)) return judge_ignorer(p);
   because(p, IST__REASON_KEPT_READ_ONLY);
   return SHARE;
+}
+
+// Would it be shared, were it not for the order of its dimensions? Then that is
+// worth telling: a caller can permute them for nothing.
+static void tell_transpose(plan *p) {
+  ist__decision aside = {.reason_count = 0};
+  plan other = *p;
+  other.out = &aside;
+  if (p->transposable && judge_view(&other) == SHARE) {
+    because_of(p, IST__REASON_TRANSPOSABLE, (uint64_t)p->from->order, 0);
+  }
 }
 
 // One copy where the host can read the source or write the target, two where
@@ -207,6 +223,7 @@ static void plan_route(plan *p) {
     return;
   }
   verdict answer = can_view(p) ? judge_view(p) : COPY;
+  tell_transpose(p);
   if (answer == SHARE) {
     because(p, from->in_place ? IST__REASON_IN_PLACE : IST__REASON_VIEWED);
     p->out->in_place = from->in_place;
@@ -226,6 +243,10 @@ static bool wish_ok(const ist_wish *wish) {
 }
 
 static bool offer_ok(const ist_offer *offer) {
+  int32_t order[IST_MAX_NDIM];
+  if (offer->order != 0 && ist__layout_order_read(offer->order, order) == 0) {
+    return false;
+  }
   return offer->dtype >= 0 && offer->dtype < 64 &&
          offer->grant >= IST_GRANT_WRITABLE &&
          offer->grant <= IST_GRANT_READ_ONLY &&
@@ -243,7 +264,7 @@ void ist__route_decide(const ist_offer *offer, const ist_capability *target,
   out->read_only = false;
   out->in_place = false;
   out->peer = false;
-  plan p = {offer, target, wish, offer->grant, out};
+  plan p = {offer, target, wish, offer->grant, false, out};
   // Memory in which two indices share an address is never written through.
   if ((offer->layout & IST_LAYOUT_OVERLAP) != 0) p.grant = IST_GRANT_READ_ONLY;
   plan_route(&p);
@@ -273,8 +294,8 @@ ist_code ist_route_plan(const ist_offer *offer, const ist_capability *target,
   if (!known || !offer_ok(&from) || !wish_ok(&asked)) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "a route could not be planned: a field of offer or "
-                         "wish is out of range; needs a dtype number, a grant "
-                         "and values of the enums");
+                         "wish is out of range; needs a dtype number, a grant, "
+                         "an order_code of ist_fit and values of the enums");
   }
   ist__decision decision;
   ist__route_decide(&from, &to, &asked, &decision);

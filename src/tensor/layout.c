@@ -99,25 +99,47 @@ uint32_t ist__layout_of(int32_t ndim, const int64_t *shape,
   return apart ? layout : layout | meeting(count, order, shape, strides);
 }
 
-bool ist__layout_minor_to_major(int32_t ndim, const int64_t *shape,
-                                const int64_t *strides,
-                                int64_t *out_minor_to_major) {
-  uint32_t layout = ist__layout_of(ndim, shape, strides);
-  if ((layout & ~(uint32_t)IST_LAYOUT_PERMUTED) != 0) return false;
-  // A dimension of extent 1 has no stride of its own: it stays beside the
-  // dimension that follows it, so that row-major gives n-1, ..., 1, 0.
-  int64_t keys[IST_MAX_NDIM];
-  int64_t key = 0;
+// All dimensions by rising magnitude of stride, of equal ones the last first. A
+// dimension without a stride of its own (extent 1, or broadcast) stays beside
+// the one that follows it, so that row-major gives n-1, ..., 1, 0.
+static void sort_all(int32_t ndim, const int64_t *shape, const int64_t *strides,
+                     int32_t *order) {
+  uint64_t keys[IST_MAX_NDIM];
+  uint64_t key = 0;
   for (int32_t i = ndim - 1, count = 0; i >= 0; i--, count++) {
-    if (layout != IST_LAYOUT_ROW_MAJOR && shape[i] > 1) key = strides[i];
+    if (shape[i] > 1 && strides[i] != 0) key = magnitude(strides[i]);
     int32_t place = count;
     while (place > 0 && keys[place - 1] > key) {
       keys[place] = keys[place - 1];
-      out_minor_to_major[place] = out_minor_to_major[place - 1];
+      order[place] = order[place - 1];
       place--;
     }
     keys[place] = key;
-    out_minor_to_major[place] = i;
+    order[place] = i;
+  }
+}
+
+void ist__layout_order(int32_t ndim, const int64_t *shape,
+                       const int64_t *strides, int32_t *order) {
+  int32_t rising[IST_MAX_NDIM];
+  bool permuted =
+      (ist__layout_of(ndim, shape, strides) & IST_LAYOUT_PERMUTED) != 0;
+  if (permuted) sort_all(ndim, shape, strides, rising);
+  for (int32_t i = 0; i < ndim; i++) {
+    order[i] = permuted ? rising[ndim - 1 - i] : i;
+  }
+}
+
+bool ist__layout_minor_to_major(int32_t ndim, const int64_t *shape,
+                                const int64_t *strides,
+                                int64_t *out_minor_to_major) {
+  int32_t order[IST_MAX_NDIM];
+  uint32_t layout = ist__layout_of(ndim, shape, strides);
+  if ((layout & ~(uint32_t)IST_LAYOUT_PERMUTED) != 0) return false;
+  sort_all(ndim, shape, strides, order);
+  for (int32_t i = 0; i < ndim; i++) {
+    out_minor_to_major[i] =
+        layout == IST_LAYOUT_ROW_MAJOR ? ndim - 1 - i : order[i];
   }
   return true;
 }

@@ -21,6 +21,17 @@ bool ist__layout_minor_to_major(int32_t ndim, const int64_t *shape,
                                 const int64_t *strides,
                                 int64_t *out_minor_to_major);
 
+// The order of dimensions in which strides fall: dimension order[k] becomes
+// dimension k, and what is permuted in the layout no longer is. 0, 1, 2, ...
+// for a layout that is not permuted.
+void ist__layout_order(int32_t ndim, const int64_t *shape,
+                       const int64_t *strides, int32_t *order);
+
+// An order as one number (ist_fit.order_code), 0 for 0 or more than 14
+// dimensions; and back: returns ndim, or 0 for a number that is no such code.
+int64_t ist__layout_order_code(int32_t ndim, const int32_t *order);
+int32_t ist__layout_order_read(int64_t code, int32_t *order);
+
 // Dense strides of an order of dimensions. False when the order is no
 // permutation or the strides overflow.
 bool ist__layout_from_minor_to_major(int32_t ndim, const int64_t *shape,

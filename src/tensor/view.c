@@ -263,3 +263,9 @@ bool ist__view_same_shape(const ist__view *a, const ist__view *b) {
   return a->dtype_number == b->dtype_number && a->ndim == b->ndim &&
          memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
+
+int64_t ist__view_order_code(const ist__view *view) {
+  int32_t order[IST_MAX_NDIM];
+  ist__layout_order(view->ndim, view->shape, view->strides, order);
+  return ist__layout_order_code(view->ndim, order);
+}

@@ -59,6 +59,9 @@ static inline char *ist__view_address(const ist__view *view) {
   return (char *)((uintptr_t)view->data + view->byte_offset);
 }
 
+// The order in which the view's strides fall, as ist_fit.order_code.
+int64_t ist__view_order_code(const ist__view *view);
+
 // True when dtype and shape are equal.
 bool ist__view_same_shape(const ist__view *a, const ist__view *b);
 

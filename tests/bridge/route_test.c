@@ -338,7 +338,68 @@ static void route__aliases_only_what_the_target_can_view(void **state) {
   for_everything(check_sharing_is_possible);
 }
 
+static bool tells(const ist__decision *r, const char *name) {
+  for (uint32_t i = 0; i < r->reason_count; i++) {
+    if (strcmp(ist_reason_name(r->reasons[i].id), name) == 0) return true;
+  }
+  return false;
+}
+
+// A transpose is named exactly where it alone turns another answer into an
+// alias; a target that views no order of dimensions is asked too.
+static void check_transposes(const ist_offer *offer, const ist_capability *to,
+                             const ist_wish *wish, const ist__decision *r) {
+  (void)r;
+  ist_capability strict = *to;
+  strict.layouts = IST_LAYOUT_ROW_MAJOR;
+  for (int kind = 0; kind < 2; kind++) {
+    const ist_capability *target = kind == 0 ? to : &strict;
+    ist__decision as_it_is, transposed;
+    ist_offer other = *offer;
+    other.layout &= ~(uint32_t)IST_LAYOUT_PERMUTED;
+    ist__route_decide(offer, target, wish, &as_it_is);
+    ist__route_decide(&other, target, wish, &transposed);
+    bool helps = as_it_is.route != IST_ROUTE_ALIAS &&
+                 transposed.route == IST_ROUTE_ALIAS;
+    assert_int_equal(tells(&as_it_is, "transposable"), helps);
+  }
+}
+
+static void route__names_a_transpose_where_it_alone_would_alias(void **state) {
+  (void)state;
+  for_everything(check_transposes);
+}
+
 // ---------------------------------------------------------- single promises --
+
+static void route__tells_the_order_to_transpose_to(void **state) {
+  (void)state;
+  int64_t shape[] = {2, 3, 4}, strides[] = {1, 8, 2};
+  ist_fit fit = {.struct_size = sizeof fit};
+  assert_int_equal(ist_layout_fit(3, shape, strides, 0, &fit, NULL), IST_OK);
+  ist_capability memory = capability(&sources[0]);
+  ist_offer offer = {.struct_size = sizeof offer,
+                     .memory = &memory,
+                     .layout = fit.layout,
+                     .grant = IST_GRANT_WRITABLE,
+                     .address = 4096,
+                     .nbytes = 24,
+                     .order = fit.order_code};
+  ist_capability to = capability(&targets[0]);
+  to.layouts = IST_LAYOUT_ROW_MAJOR;
+  ist_receipt r = decide(&offer, &to, NULL);
+  assert_int_equal(r.route, IST_ROUTE_COPY);
+  char text[200];
+  ist_reason_text(&r.reasons[1], text, sizeof text);
+  assert_string_equal(ist_reason_name(r.reasons[1].id), "transposable");
+  assert_string_equal(
+      text, "it could be viewed after transposing its dimensions to [1,2,0]");
+  offer.order = 0;
+  r = decide(&offer, &to, NULL);
+  ist_reason_text(&r.reasons[1], text, sizeof text);
+  assert_string_equal(text,
+                      "it could be viewed after transposing its dimensions");
+}
 
 static void route__refuses_a_dtype_that_the_target_lacks(void **state) {
   (void)state;
@@ -404,6 +465,13 @@ static void route__refuses_arguments_that_cannot_be(void **state) {
   bad = good;
   bad.layout = 16;
   assert_int_equal(ist_route_plan(&bad, &to, NULL, &r, NULL), IST_ERR_ARGUMENT);
+  static const int64_t codes[] = {-1, 15, 0x112, 0x202, 0x1012, INT64_MAX};
+  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    bad = good;
+    bad.order = codes[i];
+    assert_int_equal(ist_route_plan(&bad, &to, NULL, &r, NULL),
+                     IST_ERR_ARGUMENT);
+  }
   ist_wish wish = {sizeof wish, (ist_copy)3, 0, 0};
   assert_int_equal(ist_route_plan(&good, &to, &wish, &r, NULL),
                    IST_ERR_ARGUMENT);
@@ -418,6 +486,8 @@ int main(void) {
       cmocka_unit_test(route__gives_every_refusal_an_id_and_a_remedy),
       cmocka_unit_test(route__is_never_worsened_by_a_capability_added),
       cmocka_unit_test(route__aliases_only_what_the_target_can_view),
+      cmocka_unit_test(route__names_a_transpose_where_it_alone_would_alias),
+      cmocka_unit_test(route__tells_the_order_to_transpose_to),
       cmocka_unit_test(route__refuses_a_dtype_that_the_target_lacks),
       cmocka_unit_test(route__views_an_empty_tensor_without_an_address),
       cmocka_unit_test(route__tells_the_alignment_found_and_needed),

@@ -160,7 +160,8 @@ def test_page_of_routes_lists_every_reason():
     rows = [line for line in page.splitlines() if re.match(r"\| \d+ \|", line)
             and "`IST_" not in line]
     due = [f"| {number} | `{name}` | "
-           f"{text.replace('%a', '*A*').replace('%n', '*N*')} |"
+           + text.replace("%a", "*A*").replace("%n", "*N*")
+           .replace("%o", " *to an order*") + " |"
            for number, name, text in reasons()]
     assert rows == due
 

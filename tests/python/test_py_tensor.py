@@ -194,3 +194,21 @@ def test_tensor__can_be_referred_to_weakly_and_not_be_made():
 def test_tensor__waits_and_gives_itself():
     t = matrix()
     assert t.wait() is t
+
+
+def test_tensor__names_what_its_strides_do():
+    def named(shape, strides, **more):
+        producer = Producer(range(16), shape=shape, strides=strides, **more)
+        return isthmus.from_dlpack(producer).layout
+
+    assert named((2, 3), (3, 1)) == ()
+    assert named((2, 3), (1, 2)) == ("permuted",)
+    assert named((2, 3), (4, 1)) == ("gaps",)
+    assert named((2, 3), (-3, 1), byte_offset=12) == ("negative",)
+    assert named((2, 3), (0, 1)) == ("overlap",)
+    # Interleaved, and no address twice: it may be written.
+    assert named((2, 3), (3, 2)) == ("gaps",)
+    assert named((2, 0, 3), (-1, 7, 0)) == ()
+    assert named((1, 3), (99, 1)) == ()
+    t = isthmus.from_dlpack(Producer(range(16), shape=(2, 3), strides=(3, 2)))
+    assert not t.read_only

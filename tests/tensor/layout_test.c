@@ -3,6 +3,7 @@
 
 #include "tensor/layout.h"
 
+#include "support/layout_oracle.h"
 #include "support/testing.h"
 
 typedef struct geometry {
@@ -154,21 +155,6 @@ static void layout__survives_strides_that_overflow(void **state) {
       (ist__layout_of(2, shape, (int64_t[]){INT64_MAX - 1, 1}) & overlap) != 0);
 }
 
-// Every address, one by one: is any there twice?
-static bool meets(int32_t ndim, const int64_t *shape, const int64_t *strides) {
-  bool seen[512] = {false};
-  int64_t index[4] = {0};
-  for (;;) {
-    int64_t at = 256;
-    for (int32_t i = 0; i < ndim; i++) at += index[i] * strides[i];
-    if (seen[at]) return true;
-    seen[at] = true;
-    int32_t i = ndim - 1;
-    while (i >= 0 && ++index[i] == shape[i]) index[i--] = 0;
-    if (i < 0) return false;
-  }
-}
-
 // Random geometries, small enough to try every address: what is called an
 // overlap is one, what is not is none, and gaps are there when told.
 static void layout__overlap_and_gaps_are_what_every_address_shows(
@@ -185,7 +171,7 @@ static void layout__overlap_and_gaps_are_what_every_address_shows(
       count *= shape[i];
       reach += (shape[i] - 1) * (strides[i] < 0 ? -strides[i] : strides[i]);
     }
-    bool expected = meets(ndim, shape, strides);
+    bool expected = strides_meet(ndim, shape, strides);
     uint32_t layout = ist__layout_of(ndim, shape, strides);
     found[expected]++;
     if (((layout & overlap) != 0) != expected ||
