@@ -75,6 +75,9 @@ def reduce_case(name, group, work, times, words):
                    if side not in ("ours", "memcpy")},
         "target_bytes": work.target.nbytes,
         "source_bytes": work.source.memory.nbytes,
+        # Bytes read and written, as a multiple of memcpy's.
+        "traffic": (work.source.memory.nbytes + work.target.nbytes)
+        / (2 * work.target.nbytes),
         **words, "goals": judge(group, times),
     }
 

@@ -51,6 +51,7 @@ def row_of(case):
         cells = [speed_cell(case, side) for side in SIDES]
         if case["door"] != "door":
             cells[0] += "*"
+        cells.append(f"{case['traffic']:7.2f}")
     return f"{case['name']:{WIDTH}} " + "  ".join(cells) + \
         f"  {goal_cell(case)}".rstrip()
 
@@ -61,10 +62,12 @@ def head_of(case):
     heads = ("ours", "engine", "NumPy+", "torch+") if small else HEADS
     what = "ns above memcpy" if small else "times memcpy's speed"
     return (f"{what + ' (least, median)':{WIDTH}} "
-            + "  ".join(f"{head:>13}" for head in heads) + "  goals")
+            + "  ".join(f"{head:>13}" for head in heads)
+            + ("" if small else "  traffic") + "  goals")
 
 
-NOTES = ("* the engine, without the public door's checks",
+NOTES = ("traffic: bytes read and written, as a multiple of memcpy's",
+         "* the engine, without the public door's checks",
          "+ timed in Python: the call is counted too")
 
 

@@ -35,6 +35,8 @@ BENCHES = {
                  201, 50, "python"),
     "copy": ("copies between layouts; peer: memcpy; also NumPy and torch",
              201, 1000, "copy"),
+    "roofline": ("reads, writes and copies by plain loops; peer: memcpy",
+                 201, 100, "roofline"),
 }
 
 
@@ -53,6 +55,9 @@ def run_bench(name, rounds, iterations, chosen):
     kind = BENCHES[name][3]
     if kind == "copy":
         return run_copies(rounds, iterations, chosen)
+    if kind == "roofline":
+        from bench_roofline import run_roofline
+        return run_roofline(rounds, iterations, chosen.quick)
     if kind == "python":
         from bench_exchange import run_exchange
         rows, versions = run_exchange(rounds, iterations)

@@ -47,7 +47,8 @@ def run_quickly(name, build, folder):
     return done, result
 
 
-@pytest.mark.parametrize("name", ["host", "view", "export", "exchange"])
+@pytest.mark.parametrize("name", ["host", "view", "export", "exchange",
+                                  "roofline"])
 def test_each_bench__runs_and_records_all_fields(name, build, tmp_path):
     run_quickly(name, build, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"{name}.json"]
