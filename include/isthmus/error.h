@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// error.h: the codes and the caller-owned error of every call that can fail.
+// error.h: the codes and the caller-owned error of every call that can fail,
+// and the catalog that explains them.
 // Included by isthmus.h, which explains the words used below.
 
 #ifndef ISTHMUS_ERROR_H_
 #define ISTHMUS_ERROR_H_
 
 #include <isthmus/version.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #if defined(ISTHMUS_STATIC)
@@ -44,6 +46,7 @@ typedef enum ist_code {
   IST_ERR_NOT_A_TENSOR = 116,
   IST_ERR_NARROWING = 117,
   IST_ERR_HEADER_VERSION = 118,
+  IST_ERR_CANCELLED = 119,
   IST_ERR_NDIM = 201,
   IST_ERR_SHAPE = 202,
   IST_ERR_OVERFLOW = 203,
@@ -102,6 +105,38 @@ IST_API const char *ist_version(void);
 // The code's stable name, "IST_ERR_SHAPE", or NULL when there is none.
 // Lends a static string. Fails: never. Threads: any. Since: 0.1.
 IST_API const char *ist_code_name(ist_code code);
+
+// --------------------------------------------------------------- catalog --
+
+// One entry of the catalog of errors, compiled in from catalog/.
+typedef struct ist_entry {
+  size_t struct_size;
+  ist_code code;
+  const char *name;      // "IST_ERR_SHAPE"
+  const char *slug;      // stable, for addresses of pages
+  const char *title;     // the message's general form
+  const char *meaning;   // what it means, a paragraph
+  const char *solution;  // what to do, first the isthmus call that crosses
+} ist_entry;
+
+// The entry of a code. Lends its strings, which are static.
+// Fails: ARGUMENT for a number that is no code. Threads: any. Since: 0.1.
+IST_API ist_code ist_catalog_find(ist_code code, ist_entry *out,
+                                  ist_error *err);
+
+// Code number index of the list, in order, IST_OK after the last.
+// Borrows nothing. Fails: never. Threads: any. Since: 0.1.
+IST_API ist_code ist_catalog_code(size_t index);
+
+// Finds the errors of isthmus that a text names or words, in order: a text
+// that is a code's number or name ("210", "IST_ERR_SHAPE", "file-format"), and
+// line by line each IST_ERR_ name, or the message that a line is. In a text of
+// several lines only a line that names isthmus is taken for a message. Writes
+// the first room codes, IST_OK after them; returns how many there are (those
+// beyond room counted again when they come again). out may be NULL.
+// Borrows all. Fails: never. Threads: any. Since: 0.1.
+IST_API size_t ist_catalog_match(const char *text, size_t size, ist_code *out,
+                                 size_t room);
 
 #ifdef __cplusplus
 }

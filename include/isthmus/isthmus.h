@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // isthmus.h: what an application needs, in reading order: context,
-// backends, tensors, routes and receipts, files, programs, the catalog.
+// backends, tensors, routes and receipts, files, programs, places. error.h,
+// which it includes, has the codes and the catalog of errors.
 //
 // Words used below. Ownership: Borrows (used during the call only), Retains
 // (counted; the caller keeps its own), Takes (on success the callee owns it;
@@ -56,11 +57,30 @@ typedef enum ist_log_level {
 // Receives lines of log, without a newline, from any thread, no lock held.
 typedef void (*ist_log_fn)(void *self, ist_log_level level, const char *text);
 
+// Threads of the caller's own for long copies. run calls task(work, index) for
+// each index below count, on any threads and in any order, and returns when all
+// those calls have returned. It is called from any thread, several at once, no
+// lock held. A run that skips calls, makes one twice or returns early costs
+// time and harms nothing: the library does what is left itself, once, and waits
+// for what has begun. task must not be called after the context is freed.
+// Borrowed at ist_context_create; self must live as long as the context.
+typedef struct ist_pool {
+  void *self;
+  int32_t threads;  // how many calls run at once
+  void (*run)(void *self, size_t count, void (*task)(void *work, size_t index),
+              void *work);
+} ist_pool;
+
 typedef struct ist_context_options {
   size_t struct_size;              // sizeof(ist_context_options)
   const ist_allocator *allocator;  // NULL: malloc and free
   ist_log_fn log;                  // NULL: nothing is logged
   void *log_self;
+  // Threads of a long copy. 0 or 1: the calling thread alone. More: with
+  // threads of the library's own, started at the first long copy and ended with
+  // the context; no callback runs on them. Not together with pool.
+  int32_t threads;
+  const ist_pool *pool;  // NULL: none
 } ist_context_options;
 
 // Makes a context; options may be NULL. Where this header is read it is the
@@ -357,6 +377,14 @@ typedef struct ist_spec {
   int64_t strides[IST_MAX_NDIM];
 } ist_spec;
 
+// Told how much of a copy is done, in bytes written out of total; false cancels
+// the copy, which then fails with CANCELLED. Called on the thread of the call
+// that copies, between parts of at most 1 MiB, with no lock held and nothing
+// being written: first with 0, then with numbers that never fall, last with
+// done == total. Not called where nothing is copied. A part that a backend
+// copies by itself is one step.
+typedef bool (*ist_progress_fn)(void *self, uint64_t done, uint64_t total);
+
 typedef struct ist_options {
   size_t struct_size;
   ist_copy copy;
@@ -370,6 +398,8 @@ typedef struct ist_options {
   // their places.
   const char *source_name;
   const char *target_name;
+  ist_progress_fn progress;  // NULL: nobody is told
+  void *progress_self;
 } ist_options;
 
 // Imports a DLPack tensor to a device: a view where the memory allows it, one
@@ -378,7 +408,7 @@ typedef struct ist_options {
 // Takes source (its deleter is called once, on any thread, when the last view
 // is gone, or before return when it was copied). Gives *out.
 // Fails: ARGUMENT, NDIM .. DEVICE_CODE, COPY_NEEDED, READ_ONLY, TARGET_DTYPE,
-// NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+// CANCELLED, NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_import(const ist_device *device,
                                    DLManagedTensorVersioned *source,
                                    const ist_options *options, ist_tensor **out,
@@ -417,8 +447,9 @@ IST_API ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
 // written. A view where the tensor has an address, else one copy out to the
 // host. The tensor is not consumed. options and receipt may be NULL.
 // Retains tensor until the deleter is called. Gives *out (call its deleter).
-// Fails: ARGUMENT, COPY_NEEDED, READ_ONLY, TARGET_DTYPE, NOT_ADDRESSABLE,
-// DELETED, BUFFER, NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+// Fails: ARGUMENT, COPY_NEEDED, READ_ONLY, CANCELLED, TARGET_DTYPE,
+// NOT_ADDRESSABLE, DELETED, BUFFER, NO_ROUTE, PLUGIN, NO_ALLOCATION.
+// Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_export(ist_tensor *tensor,
                                    const ist_options *options,
                                    DLManagedTensorVersioned **out,
@@ -451,7 +482,8 @@ IST_API ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
 
 // Copies a tensor's elements into memory of this process of the same dtype and
 // shape, any strides without overlap. Of options (NULL allowed) only the names
-// are read. Borrows all. Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, NDIM
+// and progress are read; a cancelled copy leaves the memory partly written.
+// Borrows all. Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, CANCELLED, NDIM
 // .. DEVICE_CODE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_copy_into(ist_tensor *tensor,
                                       const DLTensor *target,
@@ -544,6 +576,14 @@ IST_API ist_code ist_file_save(const char *path, const char *const *names,
                                ist_tensor *const *tensors, size_t count,
                                ist_error *err);
 
+// The same with options (NULL allowed), of which progress is read: it counts
+// the bytes written to the file. A cancelled call leaves no file, and an older
+// one as it was. Borrows all. Fails: as ist_file_save, CANCELLED.
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_file_save_with(const char *path, const char *const *names,
+                                    ist_tensor *const *tensors, size_t count,
+                                    const ist_options *options, ist_error *err);
+
 // -------------------------------------------------------------- programs --
 
 // A compiled program on one device. Counted; retains its backend.
@@ -597,38 +637,6 @@ typedef struct ist_run {
 // Threads: any. Since: 0.1.
 IST_API ist_code ist_program_run(ist_program *program, const ist_run *run,
                                  ist_error *err);
-
-// --------------------------------------------------------------- catalog --
-
-// One entry of the catalog of errors, compiled in from catalog/.
-typedef struct ist_entry {
-  size_t struct_size;
-  ist_code code;
-  const char *name;      // "IST_ERR_SHAPE"
-  const char *slug;      // stable, for addresses of pages
-  const char *title;     // the message's general form
-  const char *meaning;   // what it means, a paragraph
-  const char *solution;  // what to do, first the isthmus call that crosses
-} ist_entry;
-
-// The entry of a code. Lends its strings, which are static.
-// Fails: ARGUMENT for a number that is no code. Threads: any. Since: 0.1.
-IST_API ist_code ist_catalog_find(ist_code code, ist_entry *out,
-                                  ist_error *err);
-
-// Code number index of the list, in order, IST_OK after the last.
-// Borrows nothing. Fails: never. Threads: any. Since: 0.1.
-IST_API ist_code ist_catalog_code(size_t index);
-
-// Finds the errors of isthmus that a text names or words, in order: a text
-// that is a code's number or name ("210", "IST_ERR_SHAPE", "file-format"), and
-// line by line each IST_ERR_ name, or the message that a line is. In a text of
-// several lines only a line that names isthmus is taken for a message. Writes
-// the first room codes, IST_OK after them; returns how many there are (those
-// beyond room counted again when they come again). out may be NULL.
-// Borrows all. Fails: never. Threads: any. Since: 0.1.
-IST_API size_t ist_catalog_match(const char *text, size_t size, ist_code *out,
-                                 size_t room);
 
 // ---------------------------------------------------------------- places --
 

@@ -57,12 +57,14 @@ ist_code(ist_context_create)(const ist_context_options *options,
   ist_context *context = ist__alloc_zero(&env, sizeof *context);
   if (context == NULL)
     return ist__error_memory(err, "a context", sizeof *context);
-  context->copy_engine.kernels = ist__copy_kernels_best();
   env.copy_engine = &context->copy_engine;
   context->env = env;
   ist__refcount_init(&context->refs);
-  ist_code code = ist__host_open(context, &context->host, err);
+  ist_code code =
+      ist__copy_engine_open(&context->copy_engine, &env, &known, err);
+  if (code == IST_OK) code = ist__host_open(context, &context->host, err);
   if (code != IST_OK) {
+    ist__copy_engine_close(&context->copy_engine, &env);
     ist__free(&env, context);
     return code;
   }
@@ -78,6 +80,7 @@ void ist_context_release(ist_context *context) {
   if (context == NULL || !ist__refcount_drop(&context->refs)) return;
   ist__env env = context->env;
   ist__backend_free(context->host);
+  ist__copy_engine_close(&context->copy_engine, &env);
   ist__free(&env, context);
 }
 

@@ -58,6 +58,7 @@ ist_code ist__cargo_of_tensor(ist_tensor *tensor, ist_copy copy,
   out->tensor = tensor;
   out->release = NULL;
   out->release_self = NULL;
+  out->watch = NULL;
   return IST_OK;
 }
 
@@ -191,12 +192,14 @@ ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
     return ist__error_memory(err, "a copy of the tensor", out->nbytes);
   }
   if (host_reads) {
-    ist__strided_copy(context->env.copy_engine, from, out);
-    return IST_OK;
+    code = ist__strided_copy_watched(context->env.copy_engine, cargo->watch,
+                                     from, out, err);
+  } else {
+    const ist_tensor *t = cargo->tensor;
+    code = ist__backend_copy_out(ist__tensor_backend(t), t->buffer, out->data,
+                                 out->nbytes, err);
+    if (code == IST_OK) code = ist__watch_hop(cargo->watch, err);
   }
-  const ist_tensor *t = cargo->tensor;
-  code = ist__backend_copy_out(ist__tensor_backend(t), t->buffer, out->data,
-                               out->nbytes, err);
   if (code != IST_OK) {
     ist__block_release(out->data);
     out->data = NULL;
@@ -220,6 +223,7 @@ typedef struct arrival {
   bool copied;
   ist_release_fn release;  // of ENTRY_VIEW
   void *release_self;
+  ist__watch *watch;  // of the others, which are a hop of it
 } arrival;
 
 static ist_code call_entry(const arrival *a, const ist_placement *place,
@@ -258,10 +262,15 @@ static ist_code enter(const arrival *a, ist_tensor **out, ist_error *err) {
                          .release = a->release,
                          .release_self = a->release_self};
   ist_code code = call_entry(a, &place, &t->buffer, err);
+  if (code != IST_OK) {
+    ist__tensor_discard(t);
+    return code;
+  }
+  if (a->entry != ENTRY_VIEW) code = ist__watch_hop(a->watch, err);
   if (code == IST_OK) {
     *out = t;
   } else {
-    ist__tensor_discard(t);
+    ist_tensor_release(t);
   }
   return code;
 }
@@ -306,21 +315,28 @@ static ist_code cross_copy(ist__cargo *cargo, const ist__target *target,
   const ist_capability *to = target->capability;
   uint32_t viewing = IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS;
   bool host_writes = (to->can & viewing) == viewing;
+  ist__watch watch;
   arrival a = {.target = target,
                .entry = host_writes ? ENTRY_VIEW : ENTRY_COPY,
                .view = &cargo->view,
                .grant = IST_GRANT_WRITABLE,
-               .copied = true};
-  if (peer) return cross_peer(cargo, &a, out, err);
+               .copied = true,
+               .watch = &watch};
   bool gather = host_writes || !ist__cargo_host_reads(cargo) ||
                 cargo->view.layout != IST_LAYOUT_ROW_MAJOR ||
                 cargo->view.padded;
+  uint32_t hops = !peer && gather && !host_writes ? 2 : 1;
+  ist_code code =
+      ist__watch_begin(&watch, &target->options, cargo->view.nbytes, hops, err);
+  if (code != IST_OK) return code;
+  cargo->watch = &watch;
+  if (peer) return cross_peer(cargo, &a, out, err);
   if (!gather) return enter(&a, out, err);
   bool padded =
       host_writes && cargo->view.padded && (to->can & IST_CAN_PADDED) != 0;
   ist__view block;
-  ist_code code = ist__cargo_gather(cargo, target->device->backend->context,
-                                    to->alignment, padded, &block, err);
+  code = ist__cargo_gather(cargo, target->device->backend->context,
+                           to->alignment, padded, &block, err);
   if (code != IST_OK) return code;
   a.view = &block;
   if (host_writes) {

@@ -5,6 +5,7 @@
 #ifndef ISTHMUS_BRIDGE_CROSSING_H_
 #define ISTHMUS_BRIDGE_CROSSING_H_
 
+#include "base/watch.h"
 #include "bridge/route.h"
 #include "bridge/tensor.h"
 
@@ -17,6 +18,7 @@ typedef struct ist__cargo {
   ist_tensor *tensor;      // the source, when it is a tensor of ours
   ist_release_fn release;  // called once when an alias of it ends
   void *release_self;
+  ist__watch *watch;  // of its copies; NULL: nobody's
 } ist__cargo;
 
 // Where it goes. capability may be narrower than the memory's own (a program
@@ -76,7 +78,8 @@ ist_code ist__cross(ist__cargo *cargo, const ist__target *target,
 
 // The cargo's elements, dense and row-major, in a fresh block of alignment;
 // padded: one sub-byte element to a byte. Writes the block's view to out; the
-// caller releases out->data with ist__block_release.
+// caller releases out->data with ist__block_release. One hop of the cargo's
+// watch. Fails: NO_ALLOCATION, CANCELLED, what copy_out fails with.
 ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
                            uint64_t alignment, bool padded, ist__view *out,
                            ist_error *err);

@@ -114,16 +114,20 @@ static ist_code export_view(ist__cargo *cargo, const ist__decision *plan,
   return code;
 }
 
-static ist_code export_copy(const ist__cargo *cargo,
-                            const ist__consumer *consumer,
+static ist_code export_copy(ist__cargo *cargo, const ist__consumer *consumer,
                             const ist__decision *plan, managed_out out,
                             ist_error *err) {
   ist_context *context = ist__tensor_backend(cargo->tensor)->context;
   bool padded =
       cargo->view.padded && (consumer->capability.can & IST_CAN_PADDED) != 0;
   ist__view block;
-  ist_code code = ist__cargo_gather(
-      cargo, context, consumer->capability.alignment, padded, &block, err);
+  ist__watch watch;
+  ist_code code =
+      ist__watch_begin(&watch, &consumer->options, cargo->view.nbytes, 1, err);
+  if (code != IST_OK) return code;
+  cargo->watch = &watch;
+  code = ist__cargo_gather(cargo, context, consumer->capability.alignment,
+                           padded, &block, err);
   if (code != IST_OK) return code;
   block.device = (DLDevice){kDLCPU, 0};
   ist__export what = {.view = &block,

@@ -46,6 +46,7 @@ static ist_code import(const ist_device *device, ist__managed managed,
   source_memory(ist_context_host(context), cargo.view.device, &memory);
   cargo.memory = &memory;
   cargo.tensor = NULL;
+  cargo.watch = NULL;
   bool versioned = managed.versioned != NULL;
   cargo.release = versioned ? consume_versioned : consume_legacy;
   cargo.release_self =

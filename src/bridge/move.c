@@ -76,30 +76,36 @@ static bool views_meet(const ist__view *a, const ist__view *b) {
   return a0 - a->lowest < b0 + b->highest && b0 - b->lowest < a0 + a->highest;
 }
 
-static ist_code copy_into(const ist__cargo *cargo, const ist__view *to,
-                          uint32_t *out_hops, ist_error *err) {
+// Writes the cargo's elements to a checked view; *hops copies are made.
+static ist_code copy_into(ist__cargo *cargo, const ist_options *options,
+                          const ist__view *to, uint32_t *hops, ist_error *err) {
   const ist_tensor *t = cargo->tensor;
   const ist__copy_engine *engine =
       ist__backend_env(ist__tensor_backend(t))->copy_engine;
   bool host_reads = ist__cargo_host_reads(cargo);
   bool dense = to->layout == IST_LAYOUT_ROW_MAJOR && !cargo->view.padded;
-  *out_hops = 1;
-  if (host_reads && !views_meet(&cargo->view, to)) {
-    ist__strided_copy(engine, &cargo->view, to);
-    return IST_OK;
+  bool direct = host_reads ? !views_meet(&cargo->view, to) : dense;
+  *hops = direct ? 1 : 2;
+  ist__watch watch;
+  ist_code code =
+      ist__watch_begin(&watch, options, cargo->view.nbytes, *hops, err);
+  if (code != IST_OK) return code;
+  if (direct && host_reads) {
+    return ist__strided_copy_watched(engine, &watch, &cargo->view, to, err);
   }
-  if (!host_reads && dense) {
-    return ist__backend_copy_out(ist__tensor_backend(t), t->buffer,
+  if (direct) {
+    code = ist__backend_copy_out(ist__tensor_backend(t), t->buffer,
                                  ist__view_address(to), to->nbytes, err);
+    return code == IST_OK ? ist__watch_hop(&watch, err) : code;
   }
   ist__view block;
-  ist_code code = ist__cargo_gather(cargo, t->device->backend->context, 0,
-                                    cargo->view.padded, &block, err);
+  cargo->watch = &watch;
+  code = ist__cargo_gather(cargo, t->device->backend->context, 0,
+                           cargo->view.padded, &block, err);
   if (code != IST_OK) return code;
-  ist__strided_copy(engine, &block, to);
+  code = ist__strided_copy_watched(engine, &watch, &block, to, err);
   ist__block_release(block.data);
-  *out_hops = 2;
-  return IST_OK;
+  return code;
 }
 
 static ist_code check_target(const ist__view *from, const DLTensor *target,
@@ -159,7 +165,7 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
   ist__view to;
   code = check_target(&cargo.view, target, &to, err);
   uint32_t hops = 0;
-  if (code == IST_OK) code = copy_into(&cargo, &to, &hops, err);
+  if (code == IST_OK) code = copy_into(&cargo, &known, &to, &hops, err);
   if (code != IST_OK || receipt == NULL) return code;
   ist__decision made = {
       .route = hops == 1 ? IST_ROUTE_COPY : IST_ROUTE_STAGE,

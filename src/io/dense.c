@@ -25,21 +25,21 @@ bool ist__dense_is_column_major(const ist__view *view) {
 }
 
 ist_code ist__dense_make(const ist__env *env, const ist__view *view,
-                         bool padded, bool column_ok, ist__dense *out,
+                         const ist__dense_wish *wish, ist__dense *out,
                          ist_error *err) {
   *out = (ist__dense){0};
   ist__view target;
-  bool same = view->padded == padded || view->dtype.bits >= 8;
-  bool column = column_ok && same && ist__dense_is_column_major(view);
-  ist_code code = ist__view_dense(view->dtype, view->ndim, view->shape, padded,
-                                  &target, err);
+  bool same = view->padded == wish->padded || view->dtype.bits >= 8;
+  bool column = wish->column_ok && same && ist__dense_is_column_major(view);
+  ist_code code = ist__view_dense(view->dtype, view->ndim, view->shape,
+                                  wish->padded, &target, err);
   if (code != IST_OK) return code;
   out->nbytes = target.nbytes;
-  if (target.count == 0) return IST_OK;
+  if (target.count == 0) return ist__watch_hop(wish->watch, err);
   if (column || (same && view->layout == IST_LAYOUT_ROW_MAJOR)) {
     out->column_major = column;
     out->bytes = ist__view_address(view);
-    return IST_OK;
+    return ist__watch_hop(wish->watch, err);
   }
   size_t size = (size_t)target.nbytes;
   out->owned = ist__alloc(env, size, 64);
@@ -49,7 +49,12 @@ ist_code ist__dense_make(const ist__env *env, const ist__view *view,
   }
   target.data = out->owned;
   target.byte_offset = 0;
-  ist__strided_copy(env->copy_engine, view, &target);
+  code = ist__strided_copy_watched(env->copy_engine, wish->watch, view, &target,
+                                   err);
+  if (code != IST_OK) {
+    ist__dense_free(env, out);
+    return code;
+  }
   out->bytes = out->owned;
   return IST_OK;
 }

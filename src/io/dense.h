@@ -6,6 +6,7 @@
 #define ISTHMUS_IO_DENSE_H_
 
 #include "base/env.h"
+#include "base/watch.h"
 #include "tensor/view.h"
 
 typedef struct ist__dense {
@@ -19,11 +20,17 @@ typedef struct ist__dense {
 // not row-major as well.
 bool ist__dense_is_column_major(const ist__view *view);
 
+// How a file wants its elements.
+typedef struct ist__dense_wish {
+  bool padded;        // sub-byte elements, one to a byte
+  bool column_ok;     // column-major counts as right
+  ist__watch *watch;  // told as one hop; NULL: nobody
+} ist__dense_wish;
+
 // Lends the view's own bytes where they lie right, else copies them.
-// column_ok: column-major counts as right. Gives *out.
-// Fails: OVERFLOW, NO_ALLOCATION.
+// Gives *out. Fails: OVERFLOW, NO_ALLOCATION, CANCELLED.
 ist_code ist__dense_make(const ist__env *env, const ist__view *view,
-                         bool padded, bool column_ok, ist__dense *out,
+                         const ist__dense_wish *wish, ist__dense *out,
                          ist_error *err);
 
 // Frees what make allocated; a zeroed struct is allowed.

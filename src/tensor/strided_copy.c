@@ -1,220 +1,276 @@
 // SPDX-License-Identifier: Apache-2.0
-// strided_copy.c: the plan of a copy between two strided views: drop, order and
-// merge dimensions until as much as possible is one run, then walk the rest.
+// strided_copy.c: walks the plan of a copy, a short one at once, a long one in
+// ranges.
 
 #include "tensor/strided_copy.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "tensor/copy_kernels.h"
+#include "tensor/copy_plan.h"
+#include "tensor/ranges.h"
 #include "tensor/sub_byte_copy.h"
 
 // A target of more bytes than this does not fit the caches beside its source:
 // it is written past them.
 #define STREAM_BYTES (4 << 20)
 
-// One dimension of both sides; steps in bytes.
-typedef struct axis {
-  int64_t extent;
-  int64_t from;
-  int64_t to;
-} axis;
+// Items of a tile's side where neither side is without gaps, and the least
+// that a transpose is cut into.
+#define TILE 64
 
-// What is left to walk: axes from the outermost to the innermost.
-typedef struct plan {
-  const char *from;
-  char *to;
-  size_t item;
+// A plan with how it is cut: a part is a plane, or a block of one.
+typedef struct walk {
+  ist__copy_plan plan;
   const ist__copy_kernels *kernels;
-  int size;     // number of the item size in the kernels' tables
-  bool stream;  // write past the caches
-  int32_t count;
-  axis axes[IST_MAX_NDIM];
-} plan;
+  bool stream;        // write past the caches
+  int64_t rows;       // of a part
+  int64_t columns;    // of a part
+  int64_t row_parts;  // of a plane
+  int64_t column_parts;
+} walk;
 
-static int64_t magnitude(int64_t n) {
-  return n < 0 ? -n : n;
+static void copy_run(const walk *w, int64_t count, const char *from, char *to) {
+  const ist__axis *columns = &w->plan.axes[w->plan.count - 1];
+  ist__run run = {from, to, columns->from, columns->to, count, w->stream};
+  w->kernels->run[w->plan.number](&run);
 }
-
-// Puts an axis before those with smaller steps in the target, so that writes
-// run forward; a broadcast source has its zero step innermost only if the
-// target agrees.
-static void insert_axis(plan *p, axis a) {
-  int32_t place = p->count++;
-  while (place > 0 && magnitude(p->axes[place - 1].to) < magnitude(a.to)) {
-    p->axes[place] = p->axes[place - 1];
-    place--;
-  }
-  p->axes[place] = a;
-}
-
-// Merges neighbours that step as one on both sides.
-static void merge_axes(plan *p) {
-  int32_t kept = 0;
-  for (int32_t i = 1; i < p->count; i++) {
-    axis *outer = &p->axes[kept];
-    const axis inner = p->axes[i];
-    if (outer->from == inner.from * inner.extent &&
-        outer->to == inner.to * inner.extent) {
-      *outer = (axis){outer->extent * inner.extent, inner.from, inner.to};
-    } else {
-      p->axes[++kept] = inner;
-    }
-  }
-  if (p->count > 0) p->count = kept + 1;
-}
-
-// Of the outer axes, the one along which the source lies closest goes next to
-// the innermost, where tiles make use of it.
-static void pair_axes(plan *p) {
-  int32_t last = p->count - 1;
-  int32_t best = last;
-  for (int32_t i = last - 1; i >= 0; i--) {
-    if (magnitude(p->axes[i].from) < magnitude(p->axes[best].from)) best = i;
-  }
-  if (best >= last - 1) return;
-  axis moved = p->axes[best];
-  for (int32_t i = best; i < last - 1; i++) p->axes[i] = p->axes[i + 1];
-  p->axes[last - 1] = moved;
-}
-
-static int size_number(size_t item) {
-  int number = 0;
-  while (item > 1) {
-    item /= 2;
-    number++;
-  }
-  assert(number < IST__ITEM_SIZES);
-  return number;
-}
-
-static void make_plan(const ist__view *source, const ist__view *target,
-                      plan *p) {
-  p->from = ist__view_address(source);
-  p->to = ist__view_address(target);
-  p->item = target->padded ? 1 : target->dtype.bits / 8U;
-  p->count = 0;
-  p->size = size_number(p->item);
-  p->stream = target->nbytes > STREAM_BYTES;
-  int64_t item = (int64_t)p->item;
-  for (int32_t i = 0; i < target->ndim; i++) {
-    axis a = {target->shape[i], source->strides[i] * item,
-              target->strides[i] * item};
-    if (a.extent == 1) continue;
-    // Walk the target upward: it is the side that is written.
-    if (a.to < 0) {
-      p->from += (a.extent - 1) * a.from;
-      p->to += (a.extent - 1) * a.to;
-      a.from = -a.from;
-      a.to = -a.to;
-    }
-    insert_axis(p, a);
-  }
-  merge_axes(p);
-  pair_axes(p);
-}
-
-static void copy_run(const plan *p, const axis *a, const char *from, char *to) {
-  ist__run run = {from, to, a->from, a->to, a->extent, p->stream};
-  p->kernels->run[p->size](&run);
-}
-
-// Items of a tile's side where neither side is contiguous along the rows.
-enum {
-  tile_extent = 64
-};
 
 // Two axes whose close sides differ, in tiles: each line of the source that a
 // tile touches is then used whole before it is dropped.
-static void copy_tiles(const plan *p, const axis *rows, const axis *columns,
+static void copy_tiles(const walk *w, int64_t rows, int64_t columns,
                        const char *from, char *to) {
-  for (int64_t r = 0; r < rows->extent; r += tile_extent) {
-    int64_t row_end = r + tile_extent;
-    if (row_end > rows->extent) row_end = rows->extent;
-    for (int64_t c = 0; c < columns->extent; c += tile_extent) {
-      axis part = *columns;
-      part.extent = columns->extent - c;
-      if (part.extent > tile_extent) part.extent = tile_extent;
+  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
+  const ist__axis *column = row + 1;
+  for (int64_t r = 0; r < rows; r += TILE) {
+    int64_t row_end = rows - r < TILE ? rows : r + TILE;
+    for (int64_t c = 0; c < columns; c += TILE) {
+      int64_t width = columns - c < TILE ? columns - c : TILE;
       for (int64_t i = r; i < row_end; i++) {
-        copy_run(p, &part, from + i * rows->from + c * columns->from,
-                 to + i * rows->to + c * columns->to);
+        copy_run(w, width, from + i * row->from + c * column->from,
+                 to + i * row->to + c * column->to);
       }
     }
   }
 }
 
-// The innermost two axes of a plan with at least two.
-static void copy_plane(const plan *p, const char *from, char *to) {
-  const axis *rows = &p->axes[p->count - 2];
-  const axis *columns = &p->axes[p->count - 1];
-  int64_t item = (int64_t)p->item;
-  if (rows->from == item && columns->to == item) {
-    ist__transpose plane = {from,     to,           columns->from,
-                            rows->to, rows->extent, columns->extent,
-                            p->stream};
-    p->kernels->transpose[p->size](&plane);
-    return;
-  }
-  if (magnitude(rows->from) < magnitude(columns->from)) {
-    copy_tiles(p, rows, columns, from, to);
-    return;
-  }
-  for (int64_t i = 0; i < rows->extent; i++) {
-    copy_run(p, columns, from + i * rows->from, to + i * rows->to);
-  }
-}
-
-// Steps the outer axes like a counter; false when it is back at the start.
-static bool next_plane(const plan *p, int64_t *index, const char **from,
-                       char **to) {
-  for (int32_t i = p->count - 3; i >= 0; i--) {
-    const axis *a = &p->axes[i];
-    if (++index[i] < a->extent) {
-      *from += a->from;
-      *to += a->to;
-      return true;
+// A part of a plane.
+static void copy_part(const walk *w, int64_t rows, int64_t columns,
+                      const char *from, char *to) {
+  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
+  const ist__axis *column = row + 1;
+  switch (w->plan.way) {
+    case IST__PLANE_TRANSPOSE: {
+      ist__transpose plane = {from, to,      column->from, row->to,
+                              rows, columns, w->stream};
+      w->kernels->transpose[w->plan.number](&plane);
+      return;
     }
-    index[i] = 0;
-    *from -= (a->extent - 1) * a->from;
-    *to -= (a->extent - 1) * a->to;
+    case IST__PLANE_TILES:
+      copy_tiles(w, rows, columns, from, to);
+      return;
+    case IST__PLANE_RUNS:
+      break;
   }
-  return false;
+  for (int64_t i = 0; i < rows; i++) {
+    copy_run(w, columns, from + i * row->from, to + i * row->to);
+  }
 }
 
-static void copy_bytes(const ist__copy_engine *engine, const ist__view *source,
-                       const ist__view *target) {
-  plan p;
-  p.kernels = engine != NULL ? engine->kernels : &ist__copy_baseline;
-  make_plan(source, target, &p);
-  if (p.count == 0) {
-    memcpy(p.to, p.from, p.item);
-    return;
-  }
-  if (p.count == 1) {
-    copy_run(&p, &p.axes[0], p.from, p.to);
-    return;
-  }
+// Where a walk stands: the index along the outer axes, and its addresses.
+typedef struct spot {
+  const char *from;
+  char *to;
   int64_t index[IST_MAX_NDIM];
-  memset(index, 0, (size_t)p.count * sizeof index[0]);
-  const char *from = p.from;
-  char *to = p.to;
-  do {
-    copy_plane(&p, from, to);
-  } while (next_plane(&p, index, &from, &to));
+} spot;
+
+static void find_plane(const walk *w, uint64_t number, spot *s) {
+  s->from = w->plan.from;
+  s->to = w->plan.to;
+  for (int32_t i = w->plan.count - 3; i >= 0; i--) {
+    const ist__axis *a = &w->plan.axes[i];
+    s->index[i] = (int64_t)(number % (uint64_t)a->extent);
+    number /= (uint64_t)a->extent;
+    s->from += s->index[i] * a->from;
+    s->to += s->index[i] * a->to;
+  }
+}
+
+// Steps the outer axes like a counter; after the last comes the first.
+static void next_plane(const walk *w, spot *s) {
+  for (int32_t i = w->plan.count - 3; i >= 0; i--) {
+    const ist__axis *a = &w->plan.axes[i];
+    s->from += a->from;
+    s->to += a->to;
+    if (++s->index[i] < a->extent) return;
+    s->from -= a->extent * a->from;
+    s->to -= a->extent * a->to;
+    s->index[i] = 0;
+  }
+}
+
+static void copy_planes(const walk *w, uint64_t first, uint64_t end) {
+  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
+  const ist__axis *column = row + 1;
+  spot s;
+  find_plane(w, first, &s);
+  for (uint64_t n = first; n < end; n++) {
+    copy_part(w, row->extent, column->extent, s.from, s.to);
+    next_plane(w, &s);
+  }
+}
+
+// Copies one block of a plane; returns its items.
+static uint64_t copy_block(const walk *w, uint64_t number) {
+  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
+  const ist__axis *column = row + 1;
+  int64_t c = (int64_t)(number % (uint64_t)w->column_parts) * w->columns;
+  number /= (uint64_t)w->column_parts;
+  int64_t r = (int64_t)(number % (uint64_t)w->row_parts) * w->rows;
+  number /= (uint64_t)w->row_parts;
+  int64_t rows = row->extent - r < w->rows ? row->extent - r : w->rows;
+  int64_t columns =
+      column->extent - c < w->columns ? column->extent - c : w->columns;
+  spot s;
+  find_plane(w, number, &s);
+  copy_part(w, rows, columns, s.from + r * row->from + c * column->from,
+            s.to + r * row->to + c * column->to);
+  return (uint64_t)(rows * columns);
+}
+
+static uint64_t copy_parts(void *work, uint64_t first, uint64_t end) {
+  const walk *w = work;
+  if (w->row_parts == 1 && w->column_parts == 1) {
+    copy_planes(w, first, end);
+    return (end - first) * (uint64_t)(w->rows * w->columns);
+  }
+  uint64_t items = 0;
+  for (uint64_t n = first; n < end; n++) items += copy_block(w, n);
+  return items;
+}
+
+static int64_t parts_of(int64_t extent, int64_t part) {
+  return (extent - 1) / part + 1;
+}
+
+// Cuts a plane into blocks of at most limit bytes; those of a transpose are as
+// wide as they are high, in whole tiles, where they can be.
+static void cut_plane(walk *w, int64_t limit) {
+  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
+  const ist__axis *column = row + 1;
+  int64_t room = limit / w->plan.item;  // items
+  int64_t least = 1;
+  if (w->plan.way != IST__PLANE_RUNS) {
+    for (least = TILE; least * least * 4 <= room;) least *= 2;
+  }
+  if (least > row->extent) least = row->extent;
+  w->columns = column->extent;
+  if (w->columns > room / least) {
+    w->columns = room / least;
+    if (w->columns > TILE) w->columns = w->columns / TILE * TILE;
+  }
+  w->rows = room / w->columns;
+  if (w->rows > TILE) w->rows = w->rows / TILE * TILE;
+  if (w->rows > row->extent) w->rows = row->extent;
+  w->row_parts = parts_of(row->extent, w->rows);
+  w->column_parts = parts_of(column->extent, w->columns);
+}
+
+// Copies a long plan in ranges; false when it was cancelled.
+static bool copy_long(const ist__copy_engine *engine, ist__watch *watch,
+                      walk *w, uint64_t items) {
+  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
+  const ist__axis *column = row + 1;
+  uint64_t item = (uint64_t)w->plan.item;
+  uint64_t limit = ist__range_bytes(engine, items * item);
+  uint64_t plane = (uint64_t)(row->extent * column->extent);
+  cut_plane(w, (int64_t)limit);
+  uint64_t parts = (uint64_t)(w->row_parts * w->column_parts);
+  ist__ranges ranges = {.count = items / plane * parts,
+                        .step = parts == 1 ? limit / (plane * item) : 1,
+                        .units = items,
+                        .task = copy_parts,
+                        .work = w};
+  return ist__ranges_run(engine, watch, &ranges);
+}
+
+// Is a copy done in ranges: when others take part in it or are told of it?
+static bool is_cut(const ist__copy_engine *engine, const ist__watch *watch,
+                   uint64_t nbytes) {
+  bool others = engine != NULL && engine->desks != NULL;
+  return (others || ist__watch_is_on(watch)) && nbytes > IST__ROUND_BYTES;
+}
+
+static bool copy_bytes(const ist__copy_engine *engine, ist__watch *watch,
+                       const ist__view *source, const ist__view *target) {
+  walk w;
+  ist__copy_plan_make(source, target, &w.plan);
+  w.kernels = ist__copy_engine_kernels(engine);
+  uint64_t item = target->padded ? 1 : target->dtype.bits / 8U;
+  uint64_t nbytes = target->count * item;
+  w.stream = nbytes > STREAM_BYTES;
+  if (is_cut(engine, watch, nbytes)) {
+    return copy_long(engine, watch, &w, nbytes / (uint64_t)w.plan.item);
+  }
+  const ist__axis *plane = &w.plan.axes[w.plan.count - 2];
+  if (w.plan.count == 2) {
+    copy_part(&w, plane[0].extent, plane[1].extent, w.plan.from, w.plan.to);
+  } else {
+    uint64_t area = (uint64_t)(plane[0].extent * plane[1].extent);
+    copy_planes(&w, 0, nbytes / (uint64_t)w.plan.item / area);
+  }
+  return ist__watch_step(watch, 1, 1);
+}
+
+// Two views of elements narrower than a byte.
+typedef struct bits_walk {
+  const ist__view *source;
+  const ist__view *target;
+} bits_walk;
+
+static uint64_t copy_bit_range(void *work, uint64_t first, uint64_t end) {
+  const bits_walk *w = work;
+  ist__sub_byte_copy(w->source, w->target, first, end);
+  return end - first;
+}
+
+static bool copy_bits(const ist__copy_engine *engine, ist__watch *watch,
+                      const ist__view *source, const ist__view *target) {
+  bits_walk w = {source, target};
+  uint64_t width = target->padded ? 8 : target->dtype.bits;
+  // Only then do two ranges share no byte.
+  bool apart = target->padded || target->layout == IST_LAYOUT_ROW_MAJOR;
+  ist__ranges ranges = {.count = target->count,
+                        .step = ist__range_step(engine, target->count, width),
+                        .units = target->count,
+                        .task = copy_bit_range,
+                        .work = &w,
+                        .in_order = !apart};
+  return ist__ranges_run(engine, watch, &ranges);
+}
+
+static bool copy(const ist__copy_engine *engine, ist__watch *watch,
+                 const ist__view *source, const ist__view *target) {
+  assert(ist__view_same_shape(source, target));
+  if (source->count == 0) return true;
+  bool bits = target->dtype.bits < 8 && !(source->padded && target->padded);
+  if (bits) return copy_bits(engine, watch, source, target);
+  bool line = (source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR;
+  if (!line || is_cut(engine, watch, target->nbytes)) {
+    return copy_bytes(engine, watch, source, target);
+  }
+  memcpy(ist__view_address(target), ist__view_address(source), target->nbytes);
+  return ist__watch_step(watch, 1, 1);
 }
 
 void ist__strided_copy(const ist__copy_engine *engine, const ist__view *source,
                        const ist__view *target) {
-  assert(ist__view_same_shape(source, target));
-  if (source->count == 0) return;
-  bool bits = target->dtype.bits < 8 && !(source->padded && target->padded);
-  if (bits) {
-    ist__sub_byte_copy(source, target);
-  } else if (((source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR)) {
-    memcpy(ist__view_address(target), ist__view_address(source),
-           target->nbytes);
-  } else {
-    copy_bytes(engine, source, target);
-  }
+  (void)copy(engine, NULL, source, target);
+}
+
+ist_code ist__strided_copy_watched(const ist__copy_engine *engine,
+                                   ist__watch *watch, const ist__view *source,
+                                   const ist__view *target, ist_error *err) {
+  if (copy(engine, watch, source, target)) return IST_OK;
+  return ist__watch_error(watch, err);
 }

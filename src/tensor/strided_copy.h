@@ -4,6 +4,7 @@
 #ifndef ISTHMUS_TENSOR_STRIDED_COPY_H_
 #define ISTHMUS_TENSOR_STRIDED_COPY_H_
 
+#include "base/watch.h"
 #include "tensor/copy_engine.h"
 #include "tensor/view.h"
 
@@ -17,5 +18,12 @@
 // (env->copy_engine), or NULL.
 void ist__strided_copy(const ist__copy_engine *engine, const ist__view *source,
                        const ist__view *target);
+
+// The same as one hop of a watch (NULL allowed), which is asked after each
+// round of at most IST__ROUND_BYTES. Fails: CANCELLED, with the target partly
+// written.
+ist_code ist__strided_copy_watched(const ist__copy_engine *engine,
+                                   ist__watch *watch, const ist__view *source,
+                                   const ist__view *target, ist_error *err);
 
 #endif  // ISTHMUS_TENSOR_STRIDED_COPY_H_

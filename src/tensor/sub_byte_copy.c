@@ -57,15 +57,21 @@ static void clear_tail(const ist__view *target) {
   *last = (unsigned char)(*last & ((1U << used) - 1));
 }
 
-static void copy_elements(const ist__view *source, const ist__view *target) {
+static void copy_elements(const ist__view *source, const ist__view *target,
+                          uint64_t first, uint64_t end) {
   int64_t index[IST_MAX_NDIM];
-  memset(index, 0, (size_t)target->ndim * sizeof index[0]);
   int64_t from = 0;
   int64_t to = 0;
-  int32_t i;
-  do {
+  uint64_t rest = first;
+  for (int32_t i = target->ndim - 1; i >= 0; i--) {
+    index[i] = (int64_t)(rest % (uint64_t)target->shape[i]);
+    rest /= (uint64_t)target->shape[i];
+    from += index[i] * source->strides[i];
+    to += index[i] * target->strides[i];
+  }
+  for (uint64_t n = first; n < end; n++) {
     copy_element(source, from, target, to);
-    for (i = target->ndim - 1; i >= 0; i--) {
+    for (int32_t i = target->ndim - 1; i >= 0; i--) {
       from += source->strides[i];
       to += target->strides[i];
       if (++index[i] < target->shape[i]) break;
@@ -73,30 +79,32 @@ static void copy_elements(const ist__view *source, const ist__view *target) {
       to -= index[i] * target->strides[i];
       index[i] = 0;
     }
-  } while (i >= 0);
+  }
 }
 
 // Row-major on both sides, packed on one, widths that divide a byte: a byte at
 // a time.
-static void unpack(const ist__view *packed, const ist__view *padded) {
+static void unpack(const ist__view *packed, const ist__view *padded,
+                   uint64_t first, uint64_t end) {
   const unsigned char *from = (const unsigned char *)ist__view_address(packed);
   unsigned char *to = (unsigned char *)ist__view_address(padded);
   unsigned bits = packed->dtype.bits;
   unsigned mask = (1U << bits) - 1;
-  for (uint64_t n = 0; n < packed->count; n++) {
+  for (uint64_t n = first; n < end; n++) {
     uint64_t bit = n * bits;
     to[n] = (unsigned char)((unsigned)from[bit / 8] >> bit % 8 & mask);
   }
 }
 
-static void pack(const ist__view *padded, const ist__view *packed) {
+static void pack(const ist__view *padded, const ist__view *packed,
+                 uint64_t begin, uint64_t end) {
   const unsigned char *from = (const unsigned char *)ist__view_address(padded);
   unsigned char *to = (unsigned char *)ist__view_address(packed);
   unsigned bits = packed->dtype.bits;
   unsigned mask = (1U << bits) - 1;
   uint64_t in_byte = 8 / bits;
-  for (uint64_t first = 0; first < packed->count; first += in_byte) {
-    uint64_t left = packed->count - first;
+  for (uint64_t first = begin; first < end; first += in_byte) {
+    uint64_t left = end - first;
     uint64_t count = left < in_byte ? left : in_byte;
     unsigned byte = 0;
     for (uint64_t k = 0; k < count; k++) {
@@ -106,19 +114,28 @@ static void pack(const ist__view *padded, const ist__view *packed) {
   }
 }
 
-void ist__sub_byte_copy(const ist__view *source, const ist__view *target) {
+// Both sides packed alike. first is a multiple of 8: a whole byte.
+static void copy_whole(const ist__view *source, const ist__view *target,
+                       uint64_t first, uint64_t end) {
+  uint64_t start = first / 8 * target->dtype.bits;
+  uint64_t stop = (end * target->dtype.bits + 7) / 8;
+  memcpy(ist__view_address(target) + start, ist__view_address(source) + start,
+         (size_t)(stop - start));
+}
+
+void ist__sub_byte_copy(const ist__view *source, const ist__view *target,
+                        uint64_t first, uint64_t end) {
   bool dense = (target->layout & ~(uint32_t)IST_LAYOUT_PERMUTED) == 0;
   bool in_order = (source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR;
   bool divides = 8 % target->dtype.bits == 0;
   if (in_order && source->padded == target->padded) {
-    memcpy(ist__view_address(target), ist__view_address(source),
-           target->nbytes);
+    copy_whole(source, target, first, end);
   } else if (in_order && divides && target->padded) {
-    unpack(source, target);
+    unpack(source, target, first, end);
   } else if (in_order && divides) {
-    pack(source, target);
+    pack(source, target, first, end);
   } else {
-    copy_elements(source, target);
+    copy_elements(source, target, first, end);
   }
-  if (dense && !target->padded) clear_tail(target);
+  if (dense && !target->padded && end == target->count) clear_tail(target);
 }

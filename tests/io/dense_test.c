@@ -24,6 +24,13 @@ static ist__view make_view(void *data, DLDataType dtype, int32_t ndim,
   return view;
 }
 
+// ist__dense_make with nobody watching.
+static ist_code make(const ist__env *env, const ist__view *view, bool padded,
+                     bool column_ok, ist__dense *out, ist_error *err) {
+  ist__dense_wish wish = {padded, column_ok, NULL};
+  return ist__dense_make(env, view, &wish, out, err);
+}
+
 static const DLDataType u16 = {kDLUInt, 16, 1};
 static const DLDataType int4 = {kDLInt, 4, 1};
 
@@ -35,14 +42,12 @@ static void dense__lends_what_lies_right(void **state) {
   int64_t shape[] = {2, 3}, falling[] = {3, 1}, rising[] = {1, 2};
   ist__view view = make_view(data, u16, 2, shape, falling, false);
   ist__dense dense;
-  assert_int_equal(ist__dense_make(&env, &view, false, false, &dense, NULL),
-                   IST_OK);
+  assert_int_equal(make(&env, &view, false, false, &dense, NULL), IST_OK);
   assert_ptr_equal(dense.bytes, data);
   assert_int_equal(dense.nbytes, 12);
   assert_false(dense.column_major);
   view = make_view(data, u16, 2, shape, rising, false);
-  assert_int_equal(ist__dense_make(&env, &view, false, true, &dense, NULL),
-                   IST_OK);
+  assert_int_equal(make(&env, &view, false, true, &dense, NULL), IST_OK);
   assert_ptr_equal(dense.bytes, data);
   assert_true(dense.column_major);
   assert_int_equal(count.requests, 0);
@@ -56,8 +61,7 @@ static void dense__gathers_what_does_not(void **state) {
   int64_t shape[] = {2, 3}, rising[] = {1, 2};
   ist__view view = make_view(data, u16, 2, shape, rising, false);
   ist__dense dense;
-  assert_int_equal(ist__dense_make(&env, &view, false, false, &dense, NULL),
-                   IST_OK);
+  assert_int_equal(make(&env, &view, false, false, &dense, NULL), IST_OK);
   static const uint16_t expected[] = {1, 3, 5, 2, 4, 6};
   assert_memory_equal(dense.bytes, expected, sizeof expected);
   assert_false(dense.column_major);
@@ -65,8 +69,7 @@ static void dense__gathers_what_does_not(void **state) {
   // Backwards, with steps, as a column: none of them is a file's order.
   int64_t three[] = {3}, back[] = {-2};
   view = make_view(data + 5, u16, 1, three, back, false);
-  assert_int_equal(ist__dense_make(&env, &view, false, true, &dense, NULL),
-                   IST_OK);
+  assert_int_equal(make(&env, &view, false, true, &dense, NULL), IST_OK);
   static const uint16_t reversed[] = {6, 4, 2};
   assert_memory_equal(dense.bytes, reversed, sizeof reversed);
   ist__dense_free(&env, &dense);
@@ -81,14 +84,12 @@ static void dense__packs_and_pads(void **state) {
   int64_t shape[] = {4}, strides[] = {1};
   ist__view view = make_view(padded, int4, 1, shape, strides, true);
   ist__dense dense;
-  assert_int_equal(ist__dense_make(&env, &view, false, true, &dense, NULL),
-                   IST_OK);
+  assert_int_equal(make(&env, &view, false, true, &dense, NULL), IST_OK);
   assert_int_equal(dense.nbytes, 2);
   assert_memory_equal(dense.bytes, packed, 2);
   ist__dense_free(&env, &dense);
   view = make_view(packed, int4, 1, shape, strides, false);
-  assert_int_equal(ist__dense_make(&env, &view, true, true, &dense, NULL),
-                   IST_OK);
+  assert_int_equal(make(&env, &view, true, true, &dense, NULL), IST_OK);
   assert_int_equal(dense.nbytes, 4);
   const unsigned char *bytes = dense.bytes;
   for (int i = 0; i < 4; i++) assert_int_equal(bytes[i] & 15, padded[i]);
@@ -103,8 +104,7 @@ static void dense__takes_empty_tensors(void **state) {
   int64_t shape[] = {0, 3}, strides[] = {7, -2};
   ist__view view = make_view(NULL, u16, 2, shape, strides, false);
   ist__dense dense;
-  assert_int_equal(ist__dense_make(&env, &view, false, true, &dense, NULL),
-                   IST_OK);
+  assert_int_equal(make(&env, &view, false, true, &dense, NULL), IST_OK);
   assert_int_equal(dense.nbytes, 0);
   assert_int_equal(count.requests, 0);
 }
@@ -118,7 +118,7 @@ static void dense__tells_when_memory_ends(void **state) {
   ist__view view = make_view(data, u16, 1, shape, strides, false);
   ist__dense dense;
   ist_error err = {0};
-  assert_int_equal(ist__dense_make(&env, &view, false, true, &dense, &err),
+  assert_int_equal(make(&env, &view, false, true, &dense, &err),
                    IST_ERR_NO_ALLOCATION);
   assert_null(dense.bytes);
   assert_int_equal(dense.nbytes, 0);

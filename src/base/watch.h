@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// watch.h: who is told how much of a long piece of work is done, and may cancel
+// it. Not for a thread of its own: the worker tells.
+
+#ifndef ISTHMUS_BASE_WATCH_H_
+#define ISTHMUS_BASE_WATCH_H_
+
+#include "base/error.h"
+
+// One piece of work: hops of hop_bytes each, one after the other. Belongs to
+// the thread of the call; a zeroed one, and NULL, tell nobody.
+typedef struct ist__watch {
+  ist_progress_fn tell;
+  void *self;
+  uint64_t hop_bytes;
+  uint64_t total;
+  uint64_t base;  // bytes of the hops that are done
+  uint64_t told;  // what was told last
+  bool cancelled;
+} ist__watch;
+
+// Begins to watch: tells 0. Nobody is told of work without bytes.
+// Fails: CANCELLED.
+ist_code ist__watch_begin(ist__watch *watch, const ist_options *options,
+                          uint64_t hop_bytes, uint32_t hops, ist_error *err);
+
+// True when somebody is told.
+static inline bool ist__watch_is_on(const ist__watch *watch) {
+  return watch != NULL && watch->tell != NULL && watch->total != 0;
+}
+
+// Tells that units of a hop's all are done, and ends the hop when that is all
+// of them. False when the work was cancelled, now or before.
+bool ist__watch_step(ist__watch *watch, uint64_t units, uint64_t all);
+
+// The same for a hop that somebody else did in one step. Fails: CANCELLED.
+ist_code ist__watch_hop(ist__watch *watch, ist_error *err);
+
+// The error of work that was cancelled. Always CANCELLED.
+ist_code ist__watch_error(const ist__watch *watch, ist_error *err);
+
+#endif  // ISTHMUS_BASE_WATCH_H_

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy_ranges_test.c: a long copy in ranges, by one thread or several, writes
+// each byte once and what a copy at once writes, and is told in small steps.
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "support/testing.h"
+#include "tensor/ranges.h"
+#include "tensor/strided_copy.h"
+
+enum {
+  most_dims = 5
+};
+
+// A copy of more than a round. Strides in elements, of the first element's
+// address; 0 everywhere: dense row-major.
+typedef struct layout {
+  const char *name;
+  DLDataType dtype;
+  int32_t ndim;
+  int64_t shape[most_dims];
+  int64_t from[most_dims];
+  int64_t to[most_dims];
+  bool from_padded, to_padded;
+} layout;
+
+#define F32 {kDLFloat, 32, 1}
+#define U8 {kDLUInt, 8, 1}
+#define INT4 {kDLInt, 4, 1}
+#define FP6 {kDLFloat6_e2m3fn, 6, 1}
+
+static const layout layouts[] = {
+    {"a line", U8, 1, {5000011}, {0}, {0}, 0, 0},
+    {"a transpose", F32, 2, {1030, 1301}, {1, 1030}, {0}, 0, 0},
+    {"a wide transpose", F32, 2, {3, 500009}, {1, 3}, {0}, 0, 0},
+    {"a high transpose", F32, 2, {500009, 3}, {1, 500009}, {0}, 0, 0},
+    {"small transposes", U8, 3, {9001, 13, 17}, {221, 1, 13}, {0}, 0, 0},
+    {"another order",
+     F32,
+     5,
+     {11, 9, 17, 13, 19},
+     {1, 11, 99, 1683, 21879},
+     {0},
+     0,
+     0},
+    {"every second item", F32, 1, {700001}, {2}, {0}, 0, 0},
+    {"reversed rows", F32, 2, {900, 1001}, {1001, -1}, {0}, 0, 0},
+    {"a reversed target", F32, 2, {900, 1001}, {1, 900}, {-1001, 1}, 0, 0},
+    {"a transpose with gaps", F32, 2, {600, 700}, {2, 1300}, {0}, 0, 0},
+    {"a broadcast", F32, 2, {999, 1001}, {0, 1}, {0}, 0, 0},
+    {"a broadcast of columns", F32, 2, {999, 1001}, {1, 0}, {0}, 0, 0},
+    {"a target with gaps", F32, 2, {999, 1001}, {0}, {1111, 1}, 0, 0},
+    {"pairs", F32, 3, {700, 600, 2}, {2, 1400, 1}, {0}, 0, 0},
+    {"unpacking", INT4, 1, {3000001}, {0}, {0}, 0, 1},
+    {"packing", INT4, 1, {3000001}, {0}, {0}, 1, 0},
+    {"a packed line", INT4, 1, {5000001}, {0}, {0}, 0, 0},
+    {"a packed transpose", INT4, 2, {1501, 1603}, {1, 1501}, {0}, 0, 0},
+    {"packing into an order", FP6, 2, {1501, 1203}, {0}, {1, 1501}, 1, 0},
+    {"packing with gaps", INT4, 1, {1500001}, {0}, {2}, 1, 0},
+};
+
+static void make_view(const layout *l, bool target, ist__view *out) {
+  bool padded = target ? l->to_padded : l->from_padded;
+  const int64_t *strides = target ? l->to : l->from;
+  bool dense = true;
+  for (int32_t i = 0; i < l->ndim; i++) dense = dense && strides[i] == 0;
+  DLTensor tensor = {(void *)(uintptr_t)(1 << 30),
+                     {kDLCPU, 0},
+                     l->ndim,
+                     l->dtype,
+                     (int64_t *)l->shape,
+                     dense ? NULL : (int64_t *)strides,
+                     0};
+  ist_error error = {0};
+  assert_ok(ist__view_check(&tensor, padded, true, out, &error), error);
+}
+
+static void place(ist__view *view, unsigned char *memory) {
+  view->data = memory + view->lowest;
+}
+
+static size_t extent_of(const ist__view *view) {
+  return (size_t)(view->lowest + view->highest);
+}
+
+// ---- inner loops that count: each byte of the target goes up by one, and the
+// bytes written in all are counted
+
+static atomic_ulong written;
+
+static void count_item(char *to, int64_t item) {
+  for (int64_t i = 0; i < item; i++) to[i]++;
+  atomic_fetch_add(&written, (unsigned long)item);
+}
+
+#define COUNTING(item)                                       \
+  static void count_run_##item(const ist__run *run) {        \
+    for (int64_t i = 0; i < run->count; i++) {               \
+      count_item(run->to + i * run->to_step, item);          \
+    }                                                        \
+  }                                                          \
+  static void count_plane_##item(const ist__transpose *t) {  \
+    for (int64_t r = 0; r < t->rows; r++) {                  \
+      for (int64_t c = 0; c < t->columns; c++) {             \
+        count_item(t->to + r * t->to_step + c * item, item); \
+      }                                                      \
+    }                                                        \
+  }
+COUNTING(1)
+COUNTING(2)
+COUNTING(4)
+COUNTING(8)
+COUNTING(16)
+
+static const ist__copy_kernels counting = {
+    .name = "counting",
+    .run = {count_run_1, count_run_2, count_run_4, count_run_8, count_run_16},
+    .transpose = {count_plane_1, count_plane_2, count_plane_4, count_plane_8,
+                  count_plane_16}};
+
+// Told in steps of at most a round, each when just that much is written.
+typedef struct listener {
+  uint64_t last;
+  uint64_t cancel_at;
+  bool counted;  // the inner loops count
+} listener;
+
+static bool listen(void *self, uint64_t done, uint64_t total) {
+  listener *l = self;
+  assert_true(done >= l->last && done <= total);
+  assert_true(done - l->last <= IST__ROUND_BYTES);
+  if (l->counted) assert_int_equal(written, done);
+  l->last = done;
+  return done < l->cancel_at;
+}
+
+static ist__copy_engine engine_make(const ist__env *env, int32_t threads) {
+  ist_context_options options = {.threads = threads};
+  ist__copy_engine engine;
+  ist_error error = {0};
+  assert_ok(ist__copy_engine_open(&engine, env, &options, &error), error);
+  return engine;
+}
+
+static bool whole_bytes(const layout *l) {
+  return l->dtype.bits >= 8;
+}
+
+static void check_counts(const layout *l, int32_t threads) {
+  ist__env env;
+  ist__env_init(&env, NULL);
+  ist__view from, to;
+  make_view(l, false, &from);
+  make_view(l, true, &to);
+  unsigned char *source = calloc(extent_of(&from), 1);
+  unsigned char *target = calloc(extent_of(&to), 1);
+  place(&from, source);
+  place(&to, target);
+  ist__copy_engine engine = engine_make(&env, threads);
+  engine.kernels = &counting;
+  listener listen_to = {0, UINT64_MAX, true};
+  ist_options options = {.progress = listen, .progress_self = &listen_to};
+  ist__watch watch;
+  atomic_store(&written, 0);
+  ist_error error = {0};
+  assert_ok(ist__watch_begin(&watch, &options, to.nbytes, 1, &error), error);
+  assert_ok(ist__strided_copy_watched(&engine, &watch, &from, &to, &error),
+            error);
+  assert_int_equal(listen_to.last, to.nbytes);
+  size_t once = 0;
+  for (size_t i = 0; i < extent_of(&to); i++) {
+    if (target[i] > 1) fail_msg("%s: byte %zu is written twice", l->name, i);
+    once += target[i];
+  }
+  if (once != to.nbytes) {
+    fail_msg("%s: %zu bytes are written, not %llu", l->name, once,
+             (unsigned long long)to.nbytes);
+  }
+  free(source);
+  free(target);
+  ist__copy_engine_close(&engine, &env);
+}
+
+static void ranges__write_each_byte_once(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT_OF(layouts); i++) {
+    if (!whole_bytes(&layouts[i])) continue;
+    check_counts(&layouts[i], 1);
+    check_counts(&layouts[i], 3);
+  }
+}
+
+static void check_equal(const layout *l, int32_t threads) {
+  ist__env env;
+  ist__env_init(&env, NULL);
+  ist__view from, to;
+  make_view(l, false, &from);
+  make_view(l, true, &to);
+  size_t size = extent_of(&to);
+  unsigned char *source = malloc(extent_of(&from));
+  unsigned char *target = malloc(size);
+  unsigned char *expected = malloc(size);
+  uint64_t seed = 11;
+  for (size_t i = 0; i < extent_of(&from); i++) {
+    source[i] = (unsigned char)next_random(&seed);
+  }
+  memset(target, 0x5A, size);
+  memset(expected, 0x5A, size);
+  place(&from, source);
+  place(&to, expected);
+  ist__strided_copy(NULL, &from, &to);
+  place(&to, target);
+  ist__copy_engine engine = engine_make(&env, threads);
+  listener listen_to = {0, UINT64_MAX, false};
+  ist_options options = {.progress = listen, .progress_self = &listen_to};
+  ist__watch watch;
+  ist_error error = {0};
+  assert_ok(ist__watch_begin(&watch, &options, to.nbytes, 1, &error), error);
+  assert_ok(ist__strided_copy_watched(&engine, &watch, &from, &to, &error),
+            error);
+  assert_int_equal(listen_to.last, to.nbytes);
+  if (memcmp(target, expected, size) != 0) {
+    fail_msg("%s differs with %d threads", l->name, (int)threads);
+  }
+  memset(target, 0x5A, size);
+  ist__strided_copy(&engine, &from, &to);
+  if (memcmp(target, expected, size) != 0) {
+    fail_msg("%s differs with %d threads, unwatched", l->name, (int)threads);
+  }
+  free(source);
+  free(target);
+  free(expected);
+  ist__copy_engine_close(&engine, &env);
+}
+
+static void ranges__copy_what_a_copy_at_once_does(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT_OF(layouts); i++) {
+    check_equal(&layouts[i], 1);
+    check_equal(&layouts[i], 4);
+  }
+}
+
+static void check_cancel(const layout *l, int32_t threads, uint64_t at) {
+  ist__env env;
+  ist__env_init(&env, NULL);
+  ist__view from, to;
+  make_view(l, false, &from);
+  make_view(l, true, &to);
+  unsigned char *source = calloc(extent_of(&from), 1);
+  unsigned char *target = calloc(extent_of(&to), 1);
+  place(&from, source);
+  place(&to, target);
+  ist__copy_engine engine = engine_make(&env, threads);
+  engine.kernels = &counting;
+  listener listen_to = {0, at, true};
+  ist_options options = {.progress = listen, .progress_self = &listen_to};
+  ist__watch watch;
+  atomic_store(&written, 0);
+  ist_error error = {0};
+  assert_ok(ist__watch_begin(&watch, &options, to.nbytes, 1, &error), error);
+  ist_code code =
+      ist__strided_copy_watched(&engine, &watch, &from, &to, &error);
+  assert_refused(code, IST_ERR_CANCELLED, error, "cancelled it after");
+  // Not a byte after it said no, and no more than a round before it could.
+  assert_int_equal(written, listen_to.last);
+  assert_true(written < at + IST__ROUND_BYTES);
+  free(source);
+  free(target);
+  ist__copy_engine_close(&engine, &env);
+}
+
+static void ranges__write_no_more_after_a_cancel(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT_OF(layouts); i++) {
+    if (!whole_bytes(&layouts[i])) continue;
+    check_cancel(&layouts[i], 1, 1);
+    check_cancel(&layouts[i], 3, IST__ROUND_BYTES + 1);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ranges__write_each_byte_once),
+      cmocka_unit_test(ranges__copy_what_a_copy_at_once_does),
+      cmocka_unit_test(ranges__write_no_more_after_a_cancel),
+  };
+  return cmocka_run_group_tests_name("copy_ranges", tests, NULL, NULL);
+}
