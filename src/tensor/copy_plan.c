@@ -80,12 +80,13 @@ static void make_rows(ist__copy_plan *p, int32_t at) {
 }
 
 // The axis, other than the innermost, along which the source lies closest; a
-// source that does not move along an axis gains nothing there.
+// source that does not move along an axis gains nothing there, nor does one
+// that is there to fill a plane.
 static int32_t closest_in_source(const ist__copy_plan *p) {
   int32_t best = -1;
   for (int32_t i = p->count - 2; i >= 0; i--) {
     int64_t step = magnitude(p->axes[i].from);
-    if (step == 0) continue;
+    if (step == 0 || p->axes[i].extent == 1) continue;
     if (best < 0 || step < magnitude(p->axes[best].from)) best = i;
   }
   return best;
