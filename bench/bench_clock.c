@@ -29,10 +29,18 @@ bench_plan bench_arguments(int argc, char **argv) {
   return plan;
 }
 
-int64_t bench_now(void) {
+static int64_t read_clock(clockid_t clock) {
   struct timespec t;
-  if (clock_gettime(CLOCK_MONOTONIC, &t)) bench_fail("clock", "no clock");
+  if (clock_gettime(clock, &t)) bench_fail("clock", "no clock");
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t bench_now(void) {
+  return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t bench_thread_now(void) {
+  return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static double timed(const bench_plan *plan, bench_fn fn, void *self) {

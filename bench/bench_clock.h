@@ -29,6 +29,10 @@ void bench_pair(const bench_plan *plan, const char *name, bench_fn ours,
 // A clock that only goes forward, in nanoseconds.
 int64_t bench_now(void);
 
+// How long the calling thread has run, in nanoseconds: what others took of its
+// processor is not in it.
+int64_t bench_thread_now(void);
+
 // Ends the program with a message and status 1.
 _Noreturn void bench_fail(const char *what, const char *why);
 

@@ -145,7 +145,7 @@ const char *bench_probe_name(size_t index) {
 // Nanoseconds of one run of a probe, repeated `times` times.
 double bench_probe_run(size_t index, char *to, const char *from, size_t size,
                        size_t times) {
-  int64_t start = bench_now();
+  int64_t start = bench_thread_now();
   for (size_t i = 0; i < times; i++) probes[index].run(to, from, size);
-  return (double)(bench_now() - start) / (double)times;
+  return (double)(bench_thread_now() - start) / (double)times;
 }

@@ -71,7 +71,7 @@ def load_library():
     library = ctypes.CDLL(str(compile_bench("copy", shared=True)))
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     library.bench_copy_open.restype = pointer
-    library.bench_copy_open.argtypes = [ctypes.POINTER(Ends)]
+    library.bench_copy_open.argtypes = [ctypes.POINTER(Ends), ctypes.c_int32]
     library.bench_copy_close.restype = None
     library.bench_copy_close.argtypes = [pointer]
     for name in ("door", "engine"):
@@ -87,13 +87,16 @@ class NativeCopy:
     """One copy, ready to be repeated. sides: {name: function of a number of
     times, which returns the nanoseconds of one}."""
 
-    def __init__(self, library, source, target):
+    def __init__(self, library, source, target, threads=1):
         self.library = library
         self.kept = source, target  # their memory, as long as the handle
         self.ends = Ends(tensor_of(source), tensor_of(target), source.padded,
                          target.padded)
-        self.handle = library.bench_copy_open(ctypes.byref(self.ends))
-        self.sides = {"engine": self.engine}
+        self.handle = library.bench_copy_open(ctypes.byref(self.ends),
+                                              threads)
+        self.sides = {}
+        if source.dtype == target.dtype:
+            self.sides["engine"] = self.engine
         # The door takes a target padded as its source is.
         if source.padded == target.padded:
             self.sides["door"] = self.door
