@@ -49,7 +49,9 @@ typedef struct ist__cmd {
   ist_context *context;
   FILE *report;  // stdout, or stderr when stdout carries a tensor
   bool json;
-  bool progress;  // a line of progress stands on stderr
+  bool progress;   // a line of progress stands on stderr
+  char doing[80];  // what it says
+  int percent;     // and the number after it; -1: none
   ist__words operands, outputs, plugins, vias;
   ist_option *options;  // of the backends
   size_t option_count;
@@ -143,6 +145,8 @@ int ist__cmd_finish(ist__cmd *cmd, int exit_code);
 // takes it away.
 void ist__cmd_progress(ist__cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// Adds how much of a long copy is done to that line.
+void ist__cmd_watch(ist__cmd *cmd, ist_options *options);
 // Text with control characters written as \xNN, so that names from outside
 // cannot add lines or terminal codes.
 void ist__print_safe(FILE *file, const char *text);

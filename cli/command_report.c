@@ -45,13 +45,36 @@ void ist__cmd_progress(ist__cmd *cmd, const char *format, ...) {
   if (cmd->progress) fputs("\r\033[K", stderr);
   cmd->progress = format != NULL;
   if (format == NULL) return;
-  char line[80];
   va_list args;
   va_start(args, format);
-  (void)vsnprintf(line, sizeof line, format, args);
+  (void)vsnprintf(cmd->doing, sizeof cmd->doing, format, args);
   va_end(args);
-  ist__print_safe(stderr, line);
+  cmd->percent = -1;
+  ist__print_safe(stderr, cmd->doing);
   fflush(stderr);
+}
+
+// A copy that is over at once has no percent.
+#define LONG_COPY (UINT64_C(16) << 20)
+
+static bool show_percent(void *self, uint64_t done, uint64_t total) {
+  ist__cmd *cmd = self;
+  int percent = (int)(done / (total / 100 + 1));
+  if (!cmd->progress || total < LONG_COPY || percent == cmd->percent) {
+    return true;
+  }
+  cmd->percent = percent;
+  fputs("\r\033[K", stderr);
+  ist__print_safe(stderr, cmd->doing);
+  fprintf(stderr, ": %d %%", percent);
+  fflush(stderr);
+  return true;
+}
+
+void ist__cmd_watch(ist__cmd *cmd, ist_options *options) {
+  if (!cmd->progress) return;
+  options->progress = show_percent;
+  options->progress_self = cmd;
 }
 
 // "isthmus: " or "isthmus: move: ".

@@ -126,10 +126,12 @@ ist_code ist__cmd_stdout_save(ist__cmd *cmd, ist_tensor *tensor,
   scratch s = {{0}, {0}};
   int fd = -1;
   bool reading = false;
+  ist_options options = {.struct_size = sizeof options};
   ist__cmd_progress(cmd, "writing standard output");
+  ist__cmd_watch(cmd, &options);
   ist_code code = scratch_make(&s, err);
   if (code != IST_OK) goto done;
-  code = ist_file_save(s.file, NULL, &tensor, 1, err);
+  code = ist_file_save_with(s.file, NULL, &tensor, 1, &options, err);
   if (code != IST_OK) {
     ist__error_rename(err, s.file, "standard output");
     goto done;

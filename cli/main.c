@@ -2,14 +2,33 @@
 // main.c: the command isthmus: reads the command line, runs one verb, and ends
 // with 0 (done), 1 (refused or failed) or 2 (the command line was wrong).
 
+#include <stdlib.h>
+
+#include "base/pool.h"
+#include "base/text.h"
 #include "command.h"
+
+// A context with as many threads for long copies as ISTHMUS_THREADS says.
+static ist_code make_context(ist_context **out, ist_error *err) {
+  ist_context_options options = {.struct_size = sizeof options};
+  const char *text = getenv("ISTHMUS_THREADS");
+  if (text != NULL && text[0] != '\0' &&
+      !ist__text_number(text, 1, IST__POOL_MOST, &options.threads)) {
+    return ist_error_set(
+        err, IST_ERR_OPTION,
+        "the environment: option ISTHMUS_THREADS cannot be set: "
+        "it is %.40s; needs a number from 1 to %d",
+        text, IST__POOL_MOST);
+  }
+  return ist_context_create(&options, out, err);
+}
 
 int main(int argc, char **argv) {
   ist__cmd_guard();
   ist__cmd cmd = {.report = stdout,
                   .wish = {.struct_size = sizeof(ist_options)}};
   ist_error err = {0};
-  if (ist_context_create(NULL, &cmd.context, &err) != IST_OK) {
+  if (make_context(&cmd.context, &err) != IST_OK) {
     return ist__cmd_fail(&cmd, &err);
   }
   int exit_code = ist__cmd_parse(&cmd, argc, argv);

@@ -36,6 +36,7 @@ static ist_code cross(journey *j, const char *place, ist_error *err) {
   if (code != IST_OK) return code;
   options.memory = target.memory;
   ist__cmd_progress(j->cmd, "moving to %s", place);
+  ist__cmd_watch(j->cmd, &options);
   code = ist_tensor_move(j->tensor, target.device, &options, &moved,
                          &s->receipt, err);
   if (code == IST_OK) code = ist_tensor_wait(moved, err);
@@ -81,8 +82,11 @@ static ist_code save(journey *j, ist_error *err) {
   bool named = j->to.kind == IST_PLACE_SAFETENSORS;
   ist_code code = named ? target_name(j, name, sizeof name, err) : IST_OK;
   if (code != IST_OK) return code;
+  ist_options options = {.struct_size = sizeof options};
   ist__cmd_progress(j->cmd, "writing %s", j->to.path);
-  code = ist_file_save(j->to.path, named ? names : NULL, &j->tensor, 1, err);
+  ist__cmd_watch(j->cmd, &options);
+  code = ist_file_save_with(j->to.path, named ? names : NULL, &j->tensor, 1,
+                            &options, err);
   ist__cmd_progress(j->cmd, NULL);
   return code;
 }

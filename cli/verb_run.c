@@ -170,6 +170,7 @@ static ist_code execute(session *s, ist_error *err) {
                  .options = &options,
                  .receipts = s->receipts};
   ist__cmd_progress(s->cmd, "running %s", s->cmd->operands.at[0]);
+  ist__cmd_watch(s->cmd, &options);
   double start = now();
   ist_code code = ist_program_run(s->program, &run, err);
   if (code != IST_OK) name_input(s, err);
@@ -213,9 +214,11 @@ static ist_code write_group(session *s, size_t first, const char **names,
                          "outputs; needs a file for each",
                          head->place.path, count);
   }
+  ist_options options = {.struct_size = sizeof options};
   ist__cmd_progress(s->cmd, "writing %s", head->place.path);
-  ist_code code = ist_file_save(head->place.path, named ? names : NULL, tensors,
-                                count, err);
+  ist__cmd_watch(s->cmd, &options);
+  ist_code code = ist_file_save_with(head->place.path, named ? names : NULL,
+                                     tensors, count, &options, err);
   ist__cmd_progress(s->cmd, NULL);
   return code;
 }

@@ -34,6 +34,8 @@ PLACES_END = ("Of a name that can be read in more than one way, the longest "
 ENVIRONMENT = [
     ("PJRT_NAMES_AND_LIBRARY_PATHS",
      "NAME:PATH,... of plugins, as JAX reads it; doctor opens these too"),
+    ("ISTHMUS_THREADS",
+     "how many threads share a long copy (1 to 256); 1 when it is not set"),
     ("NO_COLOR", "when set and not empty, nothing is printed in colour"),
     ("TMPDIR", "where a tensor on standard input or output is kept meanwhile"),
 ]

@@ -26,6 +26,7 @@ typedef struct ist__py_state {
   const ist_device *host;
   ist__py_life *life;
   struct ist__py_log *log;
+  unsigned long main_thread;  // the one that runs signal handlers
   PyTypeObject *tensor_type;
   PyTypeObject *receipt_type;
   PyTypeObject *backend_type;
@@ -98,6 +99,23 @@ PyObject *ist__py_text(const char *text);
 const char *ist__py_name(ist__py_state *state, PyObject *name);
 // The name of an object's type with its module, cut to size, for messages.
 void ist__py_type_name(PyObject *object, char *buffer, size_t size);
+
+// ---------------------------------------------------- _core_progress.c --
+// One call of the library that may copy for long. Without a function only
+// signals are looked for, and only on the main thread.
+typedef struct ist__py_watch {
+  PyObject *function;              // borrowed, or NULL
+  uint64_t asked;                  // bytes done when Python was asked last
+  PyObject *type, *value, *trace;  // of what was raised meanwhile
+} ist__py_watch;
+// function: a callable, None or NULL. Sets the progress of options, which the
+// watch outlives.
+void ist__py_watch_begin(ist__py_watch *watch, ist__py_state *state,
+                         PyObject *function, ist_options *options);
+// Raises what was raised meanwhile, else err. Returns NULL.
+PyObject *ist__py_watch_raise(ist__py_watch *watch, ist__py_state *state,
+                              const ist_error *err);
+int ist__py_main_thread(unsigned long *out);
 
 // --------------------------------------------------------- _core_log.c --
 // Collects the library's log lines: to stderr as ISTHMUS_LOG says, and the

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from types import TracebackType
-from typing import Any, Literal, Mapping, Sequence, final, overload
+from typing import (
+    Any,
+    Callable,
+    Literal,
+    Mapping,
+    Sequence,
+    final,
+    overload,
+)
 
 from ._types import DeviceType, DType
 
@@ -9,9 +17,11 @@ __version__: str
 CapsuleType: type
 
 _Option = str | bool | int | float | Sequence[int]
+_Progress = Callable[[int, int], bool | None] | None
 _Wish = (
     tuple[bool | None, str, str]
     | tuple[bool | None, str, str, str | None, str | None]
+    | tuple[bool | None, str, str, str | None, str | None, _Progress]
 )
 
 @final
@@ -211,7 +221,9 @@ def plan(
     wish: _Wish,
     /,
 ) -> Receipt: ...
-def copy_into(source: Any, target: Tensor, /) -> Receipt: ...
+def copy_into(
+    source: Any, target: Tensor, progress: _Progress, /
+) -> Receipt: ...
 def receipt_amend(
     receipt: Receipt,
     source: str | None,
@@ -228,6 +240,7 @@ def save(
     path: str | os.PathLike[str],
     names: list[str] | None,
     tensors: list[Tensor],
+    progress: _Progress,
     /,
 ) -> None: ...
 def empty(shape: tuple[int, ...], dtype: str, align: int, /) -> Tensor: ...

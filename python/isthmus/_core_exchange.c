@@ -35,17 +35,29 @@ static int parse_word(ist__py_state *state, PyObject *value, const char *what,
   return -1;
 }
 
-// (copy, read_only, mutable_source[, source_name, target_name]) -> options,
-// whose names live as long as the tuple.
-static int parse_wish(ist__py_state *state, PyObject *wish, ist_options *out) {
+static int check_progress(ist__py_state *state, PyObject *progress) {
+  if (progress == NULL || progress == Py_None || PyCallable_Check(progress))
+    return 0;
+  ist__py_raisef(state, IST_ERR_ARGUMENT,
+                 "progress could not be called: it is no function; needs a "
+                 "callable that takes (done, total) in bytes, or None");
+  return -1;
+}
+
+// (copy, read_only, mutable_source[, source_name, target_name[, progress]]) ->
+// options, whose names live as long as the tuple, and which watch is to watch.
+static int parse_wish(ist__py_state *state, PyObject *wish, ist_options *out,
+                      ist__py_watch *watch) {
   static const char *const read_only[] = {"auto", "refuse", "copy", "allow",
                                           NULL};
   static const char *const mutable_source[] = {"alias", "copy", NULL};
   *out = (ist_options){.struct_size = sizeof *out};
-  PyObject *copy, *reading, *writing;
-  if (!PyArg_ParseTuple(wish, "OOO|zz", &copy, &reading, &writing,
-                        &out->source_name, &out->target_name))
+  PyObject *copy, *reading, *writing, *progress = NULL;
+  if (!PyArg_ParseTuple(wish, "OOO|zzO", &copy, &reading, &writing,
+                        &out->source_name, &out->target_name, &progress) ||
+      check_progress(state, progress) < 0)
     return -1;
+  ist__py_watch_begin(watch, state, progress, out);
   if (ist__py_parse_copy(state, copy, &out->copy) < 0) return -1;
   int word = parse_word(state, reading, "read_only", read_only,
                         "\"auto\", \"refuse\", \"copy\" or \"allow\"");
@@ -151,10 +163,11 @@ PyObject *ist__py_export(PyObject *module, PyObject *args) {
   ist__py_state *state = ist__py_state_of(module);
   PyObject *source, *consumer, *wish, *bits;
   ist_options options;
+  ist__py_watch watch;
   if (!PyArg_ParseTuple(args, "O!O!O!O", state->tensor_type, &source,
                         state->consumer_type, &consumer, &PyTuple_Type, &wish,
                         &bits) ||
-      parse_wish(state, wish, &options) < 0)
+      parse_wish(state, wish, &options, &watch) < 0)
     return NULL;
   const ist__py_consumer *to = (const ist__py_consumer *)consumer;
   options.consumer = &to->capability;
@@ -171,7 +184,8 @@ PyObject *ist__py_export(PyObject *module, PyObject *args) {
                  : ist_tensor_export(tensor, &options, &managed.versioned,
                                      &receipt, &err);
   ist_tensor_release(tensor);
-  Py_END_ALLOW_THREADS if (code != IST_OK) return ist__py_raise(state, &err);
+  Py_END_ALLOW_THREADS if (code != IST_OK) return ist__py_watch_raise(
+      &watch, state, &err);
   PyObject *capsule = capsule_of(state, managed, bits);
   PyObject *paper =
       capsule == NULL ? NULL : ist__py_receipt_new(state, &receipt);
@@ -187,9 +201,10 @@ PyObject *ist__py_move(PyObject *module, PyObject *args) {
   ist__py_state *state = ist__py_state_of(module);
   PyObject *source, *target, *wish, *keep = NULL;
   ist_options options;
+  ist__py_watch watch;
   if (!PyArg_ParseTuple(args, "O!OO!", state->tensor_type, &source, &target,
                         &PyTuple_Type, &wish) ||
-      parse_wish(state, wish, &options) < 0)
+      parse_wish(state, wish, &options, &watch) < 0)
     return NULL;
   const ist_device *device =
       ist__py_device_find(state, target, &keep, &options.memory);
@@ -208,7 +223,7 @@ PyObject *ist__py_move(PyObject *module, PyObject *args) {
       ist_tensor_move(tensor, device, &options, &moved, &receipt, &err);
   ist_tensor_release(tensor);
   Py_END_ALLOW_THREADS Py_XDECREF(keep);
-  if (code != IST_OK) return ist__py_raise(state, &err);
+  if (code != IST_OK) return ist__py_watch_raise(&watch, state, &err);
   PyObject *result = ist__py_tensor_new(state, moved);
   PyObject *paper =
       result == NULL ? NULL : ist__py_receipt_new(state, &receipt);
@@ -224,9 +239,10 @@ PyObject *ist__py_plan(PyObject *module, PyObject *args) {
   ist__py_state *state = ist__py_state_of(module);
   PyObject *source, *target, *wish, *keep = NULL;
   ist_options options;
+  ist__py_watch watch;
   if (!PyArg_ParseTuple(args, "O!OO!", state->tensor_type, &source, &target,
                         &PyTuple_Type, &wish) ||
-      parse_wish(state, wish, &options) < 0)
+      parse_wish(state, wish, &options, &watch) < 0)
     return NULL;
   const ist_device *device = NULL;
   if (Py_IS_TYPE(target, state->consumer_type)) {
@@ -253,7 +269,10 @@ PyObject *ist__py_plan(PyObject *module, PyObject *args) {
 }
 
 static PyObject *copy_into(ist__py_state *state, PyObject *source,
-                           PyObject *target) {
+                           PyObject *target, PyObject *progress) {
+  ist_options options = {.struct_size = sizeof options};
+  ist__py_watch watch;
+  ist__py_watch_begin(&watch, state, progress, &options);
   ist_tensor *from = ist__py_tensor_get(source);
   ist_tensor *to = from == NULL ? NULL : ist__py_tensor_get(target);
   if (to == NULL) {
@@ -273,26 +292,27 @@ static PyObject *copy_into(ist__py_state *state, PyObject *source,
   }
   if (code == IST_OK) {
     ist__py_log_begin(state->log);
-    Py_BEGIN_ALLOW_THREADS code =
-        ist_tensor_copy_into(from, ist_tensor_view(to), NULL, &receipt, &err);
+    Py_BEGIN_ALLOW_THREADS code = ist_tensor_copy_into(
+        from, ist_tensor_view(to), &options, &receipt, &err);
     Py_END_ALLOW_THREADS
   }
   ist__py_release(from);
   ist__py_release(to);
   return code == IST_OK ? ist__py_receipt_new(state, &receipt)
-                        : ist__py_raise(state, &err);
+                        : ist__py_watch_raise(&watch, state, &err);
 }
 
 // A capsule is marked as consumed while it is read, so that no other thread
 // takes it, and given back unless all went well.
 static PyObject *copy_capsule_into(ist__py_state *state, PyObject *capsule,
-                                   PyObject *target) {
+                                   PyObject *target, PyObject *progress) {
   ist__py_managed source;
   if (ist__py_capsule_open(state, capsule, &source) < 0 ||
       ist__py_capsule_mark(capsule, source, true) < 0)
     return NULL;
   PyObject *look = ist__py_look(state, capsule, source);
-  PyObject *result = look == NULL ? NULL : copy_into(state, look, target);
+  PyObject *result =
+      look == NULL ? NULL : copy_into(state, look, target, progress);
   Py_XDECREF(look);
   if (result != NULL) {
     ist__py_managed_delete(source);
@@ -306,18 +326,20 @@ static PyObject *copy_capsule_into(ist__py_state *state, PyObject *capsule,
   return NULL;
 }
 
-// copy_into(tensor or capsule, target) -> Receipt: target is a writable host
-// Tensor. A capsule is consumed only on success.
+// copy_into(tensor or capsule, target, progress) -> Receipt: target is a
+// writable host Tensor. A capsule is consumed only on success.
 PyObject *ist__py_copy_into(PyObject *module, PyObject *args) {
   ist__py_state *state = ist__py_state_of(module);
-  PyObject *source, *target;
-  if (!PyArg_ParseTuple(args, "OO!", &source, state->tensor_type, &target))
+  PyObject *source, *target, *progress;
+  if (!PyArg_ParseTuple(args, "OO!O", &source, state->tensor_type, &target,
+                        &progress) ||
+      check_progress(state, progress) < 0)
     return NULL;
   if (PyCapsule_CheckExact(source))
-    return copy_capsule_into(state, source, target);
+    return copy_capsule_into(state, source, target, progress);
   if (!Py_IS_TYPE(source, state->tensor_type)) {
     PyErr_SetString(PyExc_TypeError, "copy_into() takes a Tensor or a capsule");
     return NULL;
   }
-  return copy_into(state, source, target);
+  return copy_into(state, source, target, progress);
 }

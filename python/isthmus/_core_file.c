@@ -55,12 +55,12 @@ PyObject *ist__py_load(PyObject *module, PyObject *args) {
   return result;
 }
 
-// save(path, names or None, tensors)
+// save(path, names or None, tensors, progress)
 PyObject *ist__py_save(PyObject *module, PyObject *args) {
   ist__py_state *state = ist__py_state_of(module);
-  PyObject *path = NULL, *names, *tensors;
-  if (!PyArg_ParseTuple(args, "O&OO!", PyUnicode_FSConverter, &path, &names,
-                        &PyList_Type, &tensors))
+  PyObject *path = NULL, *names, *tensors, *progress;
+  if (!PyArg_ParseTuple(args, "O&OO!O", PyUnicode_FSConverter, &path, &names,
+                        &PyList_Type, &tensors, &progress))
     return NULL;
   size_t count = (size_t)PyList_Size(tensors);
   const char **texts = PyMem_Calloc(count + 1, sizeof texts[0]);
@@ -75,13 +75,16 @@ PyObject *ist__py_save(PyObject *module, PyObject *args) {
                     : NULL;
     ready = inside[i] != NULL && (names == Py_None || texts[i] != NULL);
   }
+  ist_options options = {.struct_size = sizeof options};
+  ist__py_watch watch;
+  ist__py_watch_begin(&watch, state, progress, &options);
   ist_error err = {0};
   ist_code code = IST_OK;
   if (ready) {
     const char *text = PyBytes_AsString(path);
     ist__py_log_begin(state->log);
-    Py_BEGIN_ALLOW_THREADS code = ist_file_save(
-        text, names == Py_None ? NULL : texts, inside, count, &err);
+    Py_BEGIN_ALLOW_THREADS code = ist_file_save_with(
+        text, names == Py_None ? NULL : texts, inside, count, &options, &err);
     Py_END_ALLOW_THREADS
   }
   for (size_t i = 0; inside != NULL && i < count; i++)
@@ -90,7 +93,7 @@ PyObject *ist__py_save(PyObject *module, PyObject *args) {
   PyMem_Free(inside);
   Py_DECREF(path);
   if (!ready) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-  if (code != IST_OK) return ist__py_raise(state, &err);
+  if (code != IST_OK) return ist__py_watch_raise(&watch, state, &err);
   Py_RETURN_NONE;
 }
 

@@ -17,17 +17,20 @@ void ist__py_managed_delete(ist__py_managed managed) {
 // Imports, without the GIL where bytes may move or a device be waited for.
 static ist_code import_managed(ist__py_state *state, ist__py_managed source,
                                const ist__py_how *how, ist_tensor **out,
-                               ist_error *err) {
+                               ist__py_watch *watch, ist_error *err) {
+  ist_options options = how->options;
+  *watch = (ist__py_watch){0};
   bool quick =
       how->device == state->host && how->options.copy != IST_COPY_ALWAYS;
   ist__py_log_begin(state->log);
+  if (!quick) ist__py_watch_begin(watch, state, NULL, &options);
   PyThreadState *thread = quick ? NULL : PyEval_SaveThread();
   ist_code code =
       source.versioned != NULL
-          ? ist_tensor_import(how->device, source.versioned, &how->options, out,
+          ? ist_tensor_import(how->device, source.versioned, &options, out,
                               how->receipt, err)
-          : ist_tensor_import_legacy(how->device, source.legacy, &how->options,
-                                     out, how->receipt, err);
+          : ist_tensor_import_legacy(how->device, source.legacy, &options, out,
+                                     how->receipt, err);
   if (thread != NULL) PyEval_RestoreThread(thread);
   return code;
 }
@@ -36,9 +39,10 @@ PyObject *ist__py_import_managed(ist__py_state *state, ist__py_managed source,
                                  const ist__py_how *how) {
   ist_error err = {0};
   ist_tensor *tensor = NULL;
-  if (import_managed(state, source, how, &tensor, &err) != IST_OK) {
+  ist__py_watch watch;
+  if (import_managed(state, source, how, &tensor, &watch, &err) != IST_OK) {
     ist__py_managed_delete(source);
-    return ist__py_raise(state, &err);
+    return ist__py_watch_raise(&watch, state, &err);
   }
   return ist__py_tensor_new(state, tensor);
 }
@@ -61,13 +65,14 @@ static PyObject *import_capsule(ist__py_state *state, PyObject *capsule,
   if (ist__py_capsule_mark(capsule, source, true) < 0) return NULL;
   ist_error err = {0};
   ist_tensor *tensor = NULL;
-  ist_code code = import_managed(state, source, how, &tensor, &err);
+  ist__py_watch watch;
+  ist_code code = import_managed(state, source, how, &tensor, &watch, &err);
   if (code == IST_OK) return ist__py_tensor_new(state, tensor);
   if (code == IST_ERR_DLPACK_VERSION)
     ist__py_managed_delete(source);
   else if (ist__py_capsule_mark(capsule, source, false) < 0)
     PyErr_Clear();  // unreachable: the pointer was just renamed
-  return ist__py_raise(state, &err);
+  return ist__py_watch_raise(&watch, state, &err);
 }
 
 static PyObject *producer_failed(ist__py_state *state, PyObject *source,
@@ -223,13 +228,15 @@ static PyObject *import_tensor(ist__py_state *state, PyObject *source,
   options.grant = IST_GRANT_FROM_SOURCE;
   ist_error err = {0};
   ist_tensor *moved = NULL;
+  ist__py_watch watch;
+  ist__py_watch_begin(&watch, state, NULL, &options);
   ist__py_log_begin(state->log);
   PyThreadState *thread = PyEval_SaveThread();
   ist_code code = ist_tensor_move(tensor, how->device, &options, &moved,
                                   how->receipt, &err);
   ist_tensor_release(tensor);
   PyEval_RestoreThread(thread);
-  if (code != IST_OK) return ist__py_raise(state, &err);
+  if (code != IST_OK) return ist__py_watch_raise(&watch, state, &err);
   return ist__py_tensor_new(state, moved);
 }
 

@@ -175,7 +175,11 @@ static PyObject *give_receipts(ist__py_state *state, const run *one) {
 }
 
 static int execute(ist__py_state *state, ist_program *inside, run *one) {
+  ist_options options = {.struct_size = sizeof options};
+  ist__py_watch watch;
+  ist__py_watch_begin(&watch, state, NULL, &options);
   ist_run how = {.struct_size = sizeof how,
+                 .options = &options,
                  .inputs = one->in,
                  .input_count = one->inputs,
                  .outputs = one->out,
@@ -186,7 +190,7 @@ static int execute(ist__py_state *state, ist_program *inside, run *one) {
   ist__py_log_begin(state->log);
   Py_BEGIN_ALLOW_THREADS code = ist_program_run(inside, &how, &err);
   Py_END_ALLOW_THREADS if (code == IST_OK) return 0;
-  ist__py_raise(state, &err);
+  ist__py_watch_raise(&watch, state, &err);
   return -1;
 }
 

@@ -8,7 +8,7 @@ import copy as copy_module
 import importlib
 import sys
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from . import _core, _errors, _sources
 from ._capsule import unread
@@ -40,6 +40,7 @@ class _Wish(NamedTuple):
     read_only: str
     mutable_source: str
     narrow: bool
+    progress: Callable[[int, int], bool | None] | None = None
 
 
 def _adapter(name: str) -> ModuleType:
@@ -177,7 +178,7 @@ def _give(
 ) -> tuple[Any, Any]:
     copy = None if source.reason and wish.copy else wish.copy
     how = (copy, wish.read_only, wish.mutable_source, source.label or None,
-           target.label)
+           target.label, wish.progress)
     if target.adapter is None:
         result, receipt = _core.move(source.tensor, target.device, how)
     else:
@@ -219,12 +220,12 @@ def _fill(x: Any, target: _Target, wish: _Wish, out: Any) -> Any:
             "out could not be filled without a copy; needs copy=None")
     into = _sources.take(out, copy=False, detach=False, resolve=False).tensor
     if _sources.is_capsule(x):
-        receipt = _core.copy_into(x, into)
+        receipt = _core.copy_into(x, into, wish.progress)
         _core.receipt_amend(receipt, "capsule", target.label, 0, 0)
         return receipt
     source = _sources.take(
         x, copy=wish.copy, detach=wish.detach, resolve=wish.resolve)
-    receipt = _core.copy_into(source.tensor, into)
+    receipt = _core.copy_into(source.tensor, into, wish.progress)
     _core.receipt_amend(receipt, source.label, target.label, source.reason,
                         source.tensor.nbytes)
     return receipt
@@ -235,10 +236,14 @@ def to(
     resolve: bool = True, read_only: str = "auto",
     mutable_source: str = "alias", narrow: bool = False, out: Any = None,
     receipt: bool = False,
+    progress: Callable[[int, int], bool | None] | None = None,
 ) -> Any:
     """Hands a tensor to a framework or a device: the target's own array type,
-    or with ``receipt=True`` the pair of it and a Receipt."""
-    wish = _Wish(copy, detach, resolve, read_only, mutable_source, narrow)
+    or with ``receipt=True`` the pair of it and a Receipt. ``progress(done,
+    total)`` is called now and then during a copy, in bytes; False cancels it,
+    and what it raises is raised."""
+    wish = _Wish(copy, detach, resolve, read_only, mutable_source, narrow,
+                 progress)
     found = _find_target(target)
     if out is not None:
         result, paper = out, _fill(x, found, wish, out)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from . import _core, _errors, _sources
 
@@ -19,9 +19,13 @@ def load(
     return _core.load(path, dtype, name)
 
 
-def save(path: str | os.PathLike[str], x: Any) -> None:
+def save(
+    path: str | os.PathLike[str], x: Any, *,
+    progress: Callable[[int, int], bool | None] | None = None,
+) -> None:
     """Writes one array as .npy, or a dict of arrays as .safetensors, whole or
-    not at all."""
+    not at all. ``progress`` as for ``to``: each array counts twice, made dense
+    and written."""
     if isinstance(x, Mapping):
         names = list(x)
         if not all(isinstance(name, str) for name in names):
@@ -29,14 +33,14 @@ def save(path: str | os.PathLike[str], x: Any) -> None:
                 _errors.ARGUMENT,
                 "a file could not be saved: a name is no str; needs names of "
                 "tensors as keys")
-        _core.save(path, names, [_tensor(x[name]) for name in names])
+        _core.save(path, names, [_tensor(x[name]) for name in names], progress)
     elif os.fsdecode(path).endswith(".safetensors"):
         raise _errors.make(
             _errors.ARGUMENT,
             f"a file could not be saved: {type(x).__name__} has no name for "
             "its tensor in .safetensors; needs a dict such as {\"x\": x}")
     else:
-        _core.save(path, None, [_tensor(x)])
+        _core.save(path, None, [_tensor(x)], progress)
 
 
 def _tensor(x: Any) -> _core.Tensor:

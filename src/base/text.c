@@ -88,3 +88,17 @@ void ist__text_first_line(const char *message, size_t length, char *buffer,
   }
   add_bytes(&line, message + i, end - i);
 }
+
+bool ist__text_number(const char *text, int32_t least, int32_t most,
+                      int32_t *out) {
+  int64_t number = 0;
+  const char *at = text;
+  for (; *at >= '0' && *at <= '9' && number <= most; at++) {
+    number = number * 10 + (*at - '0');
+  }
+  if (at == text || *at != '\0' || number < least || number > most) {
+    return false;
+  }
+  *out = (int32_t)number;
+  return true;
+}

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // text.h: writing text into a buffer of fixed size without ever passing its
-// end, and JSON strings. Not for parsing.
+// end, and JSON strings. Not for parsing but of a number.
 
 #ifndef ISTHMUS_BASE_TEXT_H_
 #define ISTHMUS_BASE_TEXT_H_
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // length grows by all that was written, what did not fit included; the buffer
 // always ends in a NUL when size > 0.
@@ -37,5 +39,10 @@ void ist__text_add_json(ist__text *text, const char *string);
 // leading blanks, cut to size, its NUL included.
 void ist__text_first_line(const char *message, size_t length, char *buffer,
                           size_t size);
+
+// Reads text that is a decimal number from least to most and nothing else;
+// false, and *out left alone, when it is not.
+bool ist__text_number(const char *text, int32_t least, int32_t most,
+                      int32_t *out);
 
 #endif  // ISTHMUS_BASE_TEXT_H_

@@ -4,6 +4,7 @@
 import io
 import json
 import os
+import re
 import pty
 import signal
 import subprocess
@@ -158,6 +159,27 @@ def test_progress__is_shown_on_a_terminal_and_taken_away(folder):
     assert b"writing b.npy" in shown
     assert shown.endswith(b"\r\x1b[K")
     assert cli_env.run(folder, *words).err == b""
+
+
+def test_progress__counts_a_long_copy(folder):
+    turned = np.zeros((2048, 3072), "float32")[:, ::-1]
+    np.save(folder / "long.npy", np.asfortranarray(turned))
+    words = ["move", "long.npy", "long.safetensors"]
+    shown = on_terminal(folder, *words, stream="stderr",
+                        env={"ISTHMUS_THREADS": "2"})
+    percents = [int(n) for n in re.findall(rb": (\d+) %", shown)]
+    assert len(percents) > 10 and percents == sorted(set(percents))
+    assert percents[-1] >= 99
+    assert shown.endswith(b"\r\x1b[K")
+
+
+@pytest.mark.parametrize("text", ["0", "some", "257", "1x"])
+def test_threads__that_are_no_number_are_refused(folder, text):
+    ended = cli_env.run(folder, "move", "a.npy", "b.npy",
+                        env={"ISTHMUS_THREADS": text})
+    assert ended.code == 1 and len(ended.lines) == 1
+    assert "option ISTHMUS_THREADS cannot be set" in ended.lines[0]
+    assert not (folder / "b.npy").exists()
 
 
 # --------------------------------------------------------------- signals --
