@@ -490,6 +490,26 @@ IST_API ist_code ist_tensor_copy_into(ist_tensor *tensor,
                                       const ist_options *options,
                                       ist_receipt *receipt, ist_error *err);
 
+typedef struct ist_convert_options {
+  size_t struct_size;
+  bool saturate;  // too large, or infinity: the largest finite number
+  bool padded;    // a result below 8 bits has one element to a byte
+  ist_progress_fn progress;  // counts the result's bytes, once each hop
+  void *progress_self;
+} ist_convert_options;
+
+// Converts to another floating-point dtype, each element rounded once, to
+// nearest, ties to even, with the bits of ml_dtypes: docs/conversions.md. The
+// result is a dense host tensor of its own memory, aligned to 64 bytes; of the
+// same dtype it is a copy. options and receipt may be NULL.
+// Borrows tensor. Gives *out. Fails: ARGUMENT, DTYPE_MISMATCH (one of the two
+// is no floating-point dtype), CANCELLED, DTYPE, LANES, OVERFLOW, BUFFER,
+// DELETED, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_tensor_convert(ist_tensor *tensor, DLDataType dtype,
+                                    const ist_convert_options *options,
+                                    ist_tensor **out, ist_receipt *receipt,
+                                    ist_error *err);
+
 // Retains tensor. Fails: never. Threads: any. Since: 0.1.
 IST_API void ist_tensor_retain(ist_tensor *tensor);
 // Takes one count. Fails: never. Threads: any. Since: 0.1.

@@ -88,14 +88,14 @@ ist_code ist_tensor_import_legacy(const ist_device *device,
                 err);
 }
 
-// A host tensor of a view that release frees.
-static ist_code host_tensor(ist_context *context, ist__view *view,
-                            ist_release_fn release, void *self,
-                            ist_tensor **out, ist_error *err) {
+ist_code ist__tensor_on_host(ist_context *context, ist__view *view, bool copied,
+                             ist_release_fn release, void *self,
+                             ist_tensor **out, ist_error *err) {
   const ist_device *host = ist_context_host(context);
   ist__tensor_facts facts = {.device = host,
                              .view = view,
                              .grant = IST_GRANT_WRITABLE,
+                             .copied = copied,
                              .address = true};
   if ((view->layout & IST_LAYOUT_OVERLAP) != 0) {
     facts.grant = IST_GRANT_READ_ONLY;
@@ -136,7 +136,7 @@ ist_code ist_tensor_wrap(ist_context *context, const DLTensor *view,
   ist__view checked;
   ist_code code = ist__view_check(view, false, true, &checked, err);
   if (code != IST_OK) return code;
-  return host_tensor(context, &checked, release, self, out, err);
+  return ist__tensor_on_host(context, &checked, false, release, self, out, err);
 }
 
 ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
@@ -164,7 +164,8 @@ ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
     return ist__error_memory(err, "the tensor", view.nbytes);
   }
   memset(view.data, 0, (size_t)view.nbytes);
-  code = host_tensor(context, &view, ist__block_release, view.data, out, err);
+  code = ist__tensor_on_host(context, &view, false, ist__block_release,
+                             view.data, out, err);
   if (code != IST_OK) ist__block_release(view.data);
   return code;
 }

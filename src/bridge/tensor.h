@@ -52,6 +52,13 @@ ist_tensor *ist__tensor_make(const ist__tensor_facts *facts, ist_error *err);
 // Frees a tensor that was given no buffer.
 void ist__tensor_discard(ist_tensor *tensor);
 
+// A host tensor of a view, whose memory release frees; copied says that nobody
+// else sees it. Takes self (on success release is called once). Gives *out.
+// Fails: NO_ALLOCATION.
+ist_code ist__tensor_on_host(ist_context *context, ist__view *view, bool copied,
+                             ist_release_fn release, void *self,
+                             ist_tensor **out, ist_error *err);
+
 static inline ist_backend *ist__tensor_backend(const ist_tensor *tensor) {
   return tensor->device->backend;
 }

@@ -33,7 +33,10 @@ static ist_code check(const ist_context_options *options, ist_error *err) {
 ist_code ist__copy_engine_open(ist__copy_engine *engine, const ist__env *env,
                                const ist_context_options *options,
                                ist_error *err) {
-  *engine = (ist__copy_engine){.kernels = ist__copy_kernels_best()};
+  *engine = (ist__copy_engine){
+      .kernels = ist__copy_kernels_best(),
+      .convert_kernels = ist__convert_kernels_best(),
+  };
   ist_code code = check(options, err);
   if (code != IST_OK) return code;
   if (options->pool != NULL) {

@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/pool.h"
+#include "tensor/convert_kernels.h"
 #include "tensor/copy_kernels.h"
 
 struct ist__desk;
@@ -15,9 +16,10 @@ struct ist__desk;
 // engine stands for plain C on the calling thread.
 typedef struct ist__copy_engine {
   const ist__copy_kernels *kernels;
-  ist_pool pool;            // run NULL: none
-  ist__pool *own_pool;      // NULL: none, or the caller's
-  struct ist__desk *desks;  // NULL: no pool
+  const ist__convert_kernels *convert_kernels;  // NULL: of plain C
+  ist_pool pool;                                // run NULL: none
+  ist__pool *own_pool;                          // NULL: none, or the caller's
+  struct ist__desk *desks;                      // NULL: no pool
 } ist__copy_engine;
 
 // Fills an engine from a context's options, which are whole.

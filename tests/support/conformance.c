@@ -98,6 +98,7 @@ int conformance_run(const subject *under_test) {
       cmocka_unit_test_prestate(export__reaches_a_consumer_on_the_host, &w),
       cmocka_unit_test_prestate(move__every_dtype_layout_and_wish, &w),
       cmocka_unit_test_prestate(move__between_devices_of_one_backend, &w),
+      cmocka_unit_test_prestate(convert__every_dtype_layout_and_padding, &w),
       cmocka_unit_test_prestate(closing__in_any_order_frees_everything, &w),
       cmocka_unit_test_prestate(suite__closes_and_leaves_nothing, &w),
   };

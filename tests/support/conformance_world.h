@@ -101,6 +101,7 @@ void export__every_dtype_layout_and_wish(void **state);
 void export__reaches_a_consumer_on_the_host(void **state);
 void move__every_dtype_layout_and_wish(void **state);
 void move__between_devices_of_one_backend(void **state);
+void convert__every_dtype_layout_and_padding(void **state);
 void closing__in_any_order_frees_everything(void **state);
 
 #endif  // ISTHMUS_TESTS_SUPPORT_CONFORMANCE_WORLD_H_

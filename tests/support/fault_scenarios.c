@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fault_scenarios.c: what is done under faults: opening, import, export, move,
-// copies, programs, files.
+// copies, conversions, programs, files.
 
 #define _DEFAULT_SOURCE  // mkstemps under -std=c11
 
@@ -173,6 +173,19 @@ static ist_code act_copy_into(stage *s, ist_error *err) {
   return ist_tensor_copy_into(s->input, &target, NULL, &s->receipt, err);
 }
 
+static ist_code convert_to(stage *s, DLDataType dtype, ist_error *err) {
+  ACT(s, out,
+      ist_tensor_convert(s->input, dtype, NULL, &s->out, &s->receipt, err));
+}
+
+static ist_code act_convert(stage *s, ist_error *err) {
+  return convert_to(s, (DLDataType){kDLBfloat, 16, 1}, err);
+}
+
+static ist_code act_convert_same(stage *s, ist_error *err) {
+  return convert_to(s, float32, err);
+}
+
 static void undo_nothing(stage *s) {
   (void)s;
 }
@@ -342,6 +355,10 @@ const scenario fault_scenarios[] = {
      false, false},
     {"copy into", prepare_tensor, act_copy_into, undo_nothing, finish_tensor,
      false, false},
+    {"convert", prepare_tensor, act_convert, undo_out, finish_tensor, false,
+     false},
+    {"convert to the same", prepare_tensor, act_convert_same, undo_out,
+     finish_tensor, false, false},
     {"copy in", prepare_dense, act_copy_in, undo_copy_in, NULL, false, false},
     {"wrap", prepare_dense, act_wrap, undo_out, NULL, false, false},
     {"empty", prepare_dense, act_empty, undo_out, NULL, false, false},
