@@ -45,11 +45,33 @@ FORCE_INLINE int64_t to_line(const char *p) {
   return (int64_t)(-(uintptr_t)p % LINE);
 }
 
+FORCE_INLINE int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+// count bytes, whole lines of them past the caches.
+FORCE_INLINE void write_past(char *to, const char *from, int64_t count) {
+  int64_t i = least(to_line(to), count);
+  if (i > 0) memcpy(to, from, (size_t)i);
+  for (; i + LINE <= count; i += LINE) {
+    __m256i low = load(from + i), high = load(from + i + 32);
+    stream(to + i, low);
+    stream(to + i + 32, high);
+  }
+  if (i < count) memcpy(to + i, from + i, (size_t)(count - i));
+}
+
 // Thin transposes whose items lie dense on the thin side, two to four of them:
 // columns beside each other in the target, or rows in the source. False when
 // the shape is another one.
 bool ist__avx2_interleave(const ist__transpose *t, int number);
 bool ist__avx2_separate(const ist__transpose *t, int number);
+
+void ist__avx2_run_1(const ist__run *run);
+void ist__avx2_run_2(const ist__run *run);
+void ist__avx2_run_4(const ist__run *run);
+void ist__avx2_run_8(const ist__run *run);
+void ist__avx2_run_16(const ist__run *run);
 
 void ist__avx2_transpose_1(const ist__transpose *t);
 void ist__avx2_transpose_2(const ist__transpose *t);

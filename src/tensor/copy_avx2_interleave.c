@@ -5,6 +5,7 @@
 #if defined(__x86_64__)
 
 #include "tensor/copy_avx2.h"
+#include "tensor/copy_avx2_three.h"
 
 // ---- two, four, eight and sixteen lines: perfect shuffles
 //
@@ -35,96 +36,6 @@ FORCE_INLINE void rotate(int64_t item, int count, int rounds, __m128i *a) {
       b[2 * i + 1] = unpack_high(item, a[i], a[i + count / 2]);
     }
     for (int i = 0; i < count; i++) a[i] = b[i];
-  }
-}
-
-// ---- three lines: one byte shuffle each, then a choice by place
-//
-// Item e of line p has place 3e + p of the woven line, so that its register
-// and its place there are known; no two items of a line have the same place in
-// different registers. ITEMS names the item that each place of a line takes.
-
-#define BYTES_1(k) (k)
-#define BYTES_2(k) 2 * (k), 2 * (k) + 1
-#define BYTES_4(k) BYTES_2(2 * (k)), BYTES_2(2 * (k) + 1)
-#define BYTES_8(k) BYTES_4(2 * (k)), BYTES_4(2 * (k) + 1)
-#define ITEMS_2(b, i, j) {b(i), b(j)}
-#define ITEMS_4(b, i, j, k, l) {b(i), b(j), b(k), b(l)}
-#define ITEMS_8(b, i, j, k, l, m, n, o, p) \
-  {b(i), b(j), b(k), b(l), b(m), b(n), b(o), b(p)}
-
-typedef struct threes {
-  char weave[3][16];
-  char part[3][16];
-  char place[2][16];  // places 1 and 2 of each three
-} threes;
-
-static const threes threes_1 = {
-    {{0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5},
-     {5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10},
-     {10, 5, 0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15}},
-    {{0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14, 1, 4, 7, 10, 13},
-     {1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14},
-     {2, 5, 8, 11, 14, 1, 4, 7, 10, 13, 0, 3, 6, 9, 12, 15}},
-    {{0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0},
-     {0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0}}};
-static const threes threes_2 = {
-    {ITEMS_8(BYTES_2, 0, 3, 6, 1, 4, 7, 2, 5),
-     ITEMS_8(BYTES_2, 5, 0, 3, 6, 1, 4, 7, 2),
-     ITEMS_8(BYTES_2, 2, 5, 0, 3, 6, 1, 4, 7)},
-    {ITEMS_8(BYTES_2, 0, 3, 6, 1, 4, 7, 2, 5),
-     ITEMS_8(BYTES_2, 1, 4, 7, 2, 5, 0, 3, 6),
-     ITEMS_8(BYTES_2, 2, 5, 0, 3, 6, 1, 4, 7)},
-    {{0, 0, -1, -1, 0, 0, 0, 0, -1, -1, 0, 0, 0, 0, -1, -1},
-     {0, 0, 0, 0, -1, -1, 0, 0, 0, 0, -1, -1, 0, 0, 0, 0}}};
-static const threes threes_4 = {
-    {ITEMS_4(BYTES_4, 0, 3, 2, 1), ITEMS_4(BYTES_4, 1, 0, 3, 2),
-     ITEMS_4(BYTES_4, 2, 1, 0, 3)},
-    {ITEMS_4(BYTES_4, 0, 3, 2, 1), ITEMS_4(BYTES_4, 1, 0, 3, 2),
-     ITEMS_4(BYTES_4, 2, 1, 0, 3)},
-    {{0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0},
-     {0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, 0, 0, 0, 0}}};
-static const threes threes_8 = {
-    {ITEMS_2(BYTES_8, 0, 1), ITEMS_2(BYTES_8, 1, 0), ITEMS_2(BYTES_8, 0, 1)},
-    {ITEMS_2(BYTES_8, 0, 1), ITEMS_2(BYTES_8, 1, 0), ITEMS_2(BYTES_8, 0, 1)},
-    {{0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1}, {0}}};
-
-FORCE_INLINE const threes *threes_of(int64_t item) {
-  return item == 1   ? &threes_1
-         : item == 2 ? &threes_2
-         : item == 4 ? &threes_4
-                     : &threes_8;
-}
-
-FORCE_INLINE __m128i choose(const threes *s, __m128i a, __m128i b, __m128i c) {
-  __m128i ab = _mm_blendv_epi8(a, b, load_half(s->place[0]));
-  return _mm_blendv_epi8(ab, c, load_half(s->place[1]));
-}
-
-// Items of a register are one more than a multiple of three, or two more:
-// which line a register begins with follows.
-FORCE_INLINE void weave_three(int64_t item, __m128i *a) {
-  const threes *s = threes_of(item);
-  __m128i p[3];
-  for (int i = 0; i < 3; i++) {
-    p[i] = _mm_shuffle_epi8(a[i], load_half(s->weave[i]));
-  }
-  __m128i with_1 = choose(s, p[1], p[2], p[0]);
-  __m128i with_2 = choose(s, p[2], p[0], p[1]);
-  bool one = item == 1 || item == 4;
-  a[0] = choose(s, p[0], p[1], p[2]);
-  a[1] = one ? with_1 : with_2;
-  a[2] = one ? with_2 : with_1;
-}
-
-FORCE_INLINE void part_three(int64_t item, __m128i *a) {
-  const threes *s = threes_of(item);
-  bool one = item == 1 || item == 4;
-  __m128i b = one ? a[1] : a[2], c = one ? a[2] : a[1];
-  __m128i p[3] = {choose(s, a[0], c, b), choose(s, b, a[0], c),
-                  choose(s, c, b, a[0])};
-  for (int i = 0; i < 3; i++) {
-    a[i] = _mm_shuffle_epi8(p[i], load_half(s->part[i]));
   }
 }
 
@@ -167,6 +78,7 @@ FORCE_INLINE void part(int64_t item, int count, const ist__transpose *t,
   __m128i a[16];
   const char *from = t->from;
   char *to = t->to;
+  (void)past;
   for (int64_t c = 0; c + items <= t->columns; c += items) {
     for (int i = 0; i < count; i++) a[i] = load_half(from + 16 * i);
     if (count == 3) {
@@ -174,7 +86,7 @@ FORCE_INLINE void part(int64_t item, int count, const ist__transpose *t,
     } else {
       rotate(item, count, bits_of(items), a);
     }
-    for (int i = 0; i < count; i++) put(to + i * t->to_step, a[i], past);
+    for (int i = 0; i < count; i++) store_half(to + i * t->to_step, a[i]);
     from += 16 * count;
     to += 16;
   }
@@ -248,28 +160,54 @@ bool ist__avx2_interleave(const ist__transpose *t, int number) {
   return true;
 }
 
-bool ist__avx2_separate(const ist__transpose *t, int number) {
-  const int64_t item = (int64_t)1 << number;
-  if (!has_loop(number, t->rows)) return false;
-  if (t->from_step != t->rows * item) return false;
-  ist__transpose edge = *t, body = *t;
-  edge.columns = 0;
-  if (t->stream) {
-    edge.columns = steps_to_16(t->to, item, 16);
-    body.stream =
-        t->to_step % 16 == 0 && edge.columns <= 16 && edge.columns < t->columns;
-    if (!body.stream) edge.columns = 0;
+// What is left where the columns end in the middle of a register.
+static void separate_all(const ist__transpose *t, int number) {
+  const int64_t items = 16 >> number;
+  const int64_t done = t->columns / items * items;
+  ist__transpose rest = *t;
+  with_size(part, number, t->rows, t);
+  rest.from += done * t->from_step;
+  rest.to += done << number;
+  rest.columns -= done;
+  if (rest.columns > 0) ist__copy_baseline.transpose[number](&rest);
+}
+
+// Bytes of a row in the buffer. Rows written a register at a time, in turn,
+// fill no line at once: where their distance is a multiple of 4096, that was
+// four times slower than the buffer.
+#define ROW 512
+
+static void separate_past(const ist__transpose *t, int number) {
+  _Alignas(LINE) char buffer[16 * ROW];
+  ist__transpose rest = *t;
+  int64_t columns = (ROW - LINE + to_line(t->to)) >> number;
+  while (rest.columns > 0) {
+    ist__transpose in = rest;
+    in.columns = least(columns, rest.columns);
+    in.to = buffer;
+    in.to_step = ROW;
+    in.stream = false;
+    separate_all(&in, number);
+    for (int64_t r = 0; r < t->rows; r++) {
+      write_past(rest.to + r * t->to_step, buffer + r * ROW,
+                 in.columns << number);
+    }
+    rest.from += in.columns * t->from_step;
+    rest.to += in.columns << number;
+    rest.columns -= in.columns;
+    columns = ROW >> number;
   }
-  if (edge.columns > 0) ist__copy_baseline.transpose[number](&edge);
-  body.from += edge.columns * t->from_step;
-  body.to += edge.columns * item;
-  body.columns -= edge.columns;
-  with_size(part, number, t->rows, &body);
-  int64_t done = body.columns / (16 / item) * (16 / item);
-  body.from += done * t->from_step;
-  body.to += done * item;
-  body.columns -= done;
-  if (body.columns > 0) ist__copy_baseline.transpose[number](&body);
+  _mm_sfence();
+}
+
+bool ist__avx2_separate(const ist__transpose *t, int number) {
+  if (!has_loop(number, t->rows)) return false;
+  if (t->from_step != t->rows << number) return false;
+  if (t->stream) {
+    separate_past(t, number);
+  } else {
+    separate_all(t, number);
+  }
   return true;
 }
 

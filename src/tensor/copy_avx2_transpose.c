@@ -23,7 +23,7 @@
 
 // Rows of the target walked before the next columns: few enough for their
 // pages to stay in the TLB.
-#define BAND 256
+#define BAND 512
 
 // ---- squares: lines of the source by items along a line, to rows of the
 // target
@@ -111,18 +111,15 @@ typedef struct kind {
   int64_t items;
 } kind;
 
-FORCE_INLINE int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 // The squares of a region of at least one. Its last squares begin earlier where
 // the sides are no multiple: what they share with those before is written
 // twice, alike. With ahead, that many bytes further along each line are
 // fetched.
 FORCE_INLINE void squares(kind k, const ist__transpose *t, int64_t ahead) {
   const int64_t side = LINE / k.item;  // a line of the source is used at once
-  for (int64_t c = 0; c < t->columns; c += side) {
-    const int64_t c_end = least(c + side, t->columns);
+  const int64_t wide = k.item == 1 ? k.lines : side;
+  for (int64_t c = 0; c < t->columns; c += wide) {
+    const int64_t c_end = least(c + wide, t->columns);
     for (int64_t r = 0; r < t->rows; r += side) {
       const int64_t r_end = least(r + side, t->rows);
       for (int64_t i = c; i < c_end && ahead > 0; i++) {
@@ -153,34 +150,32 @@ FORCE_INLINE ist__transpose part_of(const ist__transpose *t, int64_t item,
   return part;
 }
 
-// A row from the buffer; only whole lines go past the caches.
+// A row from the buffer.
 FORCE_INLINE void write_row(char *to, const char *from, int64_t count,
                             bool past) {
-  int64_t i = 0;
   if (past) {
-    i = least(to_line(to), count);
-    if (i > 0) memcpy(to, from, (size_t)i);
-    for (; i + LINE <= count; i += LINE) {
-      __m256i low = load(from + i), high = load(from + i + 32);
-      stream(to + i, low);
-      stream(to + i + 32, high);
-    }
-  } else {
-    for (; i + 32 <= count; i += 32) store(to + i, load(from + i));
+    write_past(to, from, count);
+    return;
   }
+  int64_t i = 0;
+  for (; i + 32 <= count; i += 32) store(to + i, load(from + i));
   if (i < count) memcpy(to + i, from + i, (size_t)(count - i));
 }
 
-// A part through the buffer.
+// A part through the buffer. Rows without a gap are one row.
 FORCE_INLINE void tile(kind k, const ist__transpose *t, int64_t ahead) {
   _Alignas(LINE) char buffer[TILE_ROWS * PITCH];
+  const int64_t width = t->columns * k.item;
   ist__transpose in = *t;
   in.to = buffer;
-  in.to_step = PITCH;
+  in.to_step = t->to_step == width ? width : PITCH;
   squares(k, &in, ahead);
+  if (t->to_step == width) {
+    write_row(t->to, buffer, t->rows * width, t->stream);
+    return;
+  }
   for (int64_t r = 0; r < t->rows; r++) {
-    write_row(t->to + r * t->to_step, buffer + r * PITCH, t->columns * k.item,
-              t->stream);
+    write_row(t->to + r * t->to_step, buffer + r * PITCH, width, t->stream);
   }
 }
 
@@ -237,9 +232,11 @@ FORCE_INLINE void transpose(kind k, int number, const ist__transpose *t) {
     return;
   }
   const int64_t ahead = !t->stream ? 0 : k.item == 1 ? LINE : 2 * LINE;
+  const bool dense = t->to_step == t->columns * k.item;
   const bool narrow = t->stream && !crowded && k.item >= 4 &&
-                      t->to_step % LINE == 0 && to_line(t->to) % k.item == 0;
-  int64_t before = t->stream ? columns_before_line(k, t) : 0;
+                      t->to_step % LINE == 0 && to_line(t->to) % k.item == 0 &&
+                      !(dense && t->to_step <= TILE_BYTES);
+  int64_t before = t->stream && narrow ? columns_before_line(k, t) : 0;
   if (t->columns - before < k.lines) before = 0;
   if (before > 0) {
     ist__transpose first =
