@@ -127,8 +127,9 @@ static int read_buffer(ist__py_state *state, PyObject *dict, PyObject *object,
                        interface *out) {
   int64_t offset = 0;
   PyObject *value = entry(dict, "offset");
-  if (value != NULL && PyLong_Check(value)) offset = PyLong_AsLongLong(value);
-  if (PyErr_Occurred() || offset < 0)
+  bool number = value == NULL || PyLong_Check(value);
+  if (value != NULL && number) offset = PyLong_AsLongLong(value);
+  if (PyErr_Occurred() || !number || offset < 0)
     return refuse(state, "offset is no size; needs an integer from 0 on");
   if (PyObject_GetBuffer(object, &out->buffer, PyBUF_SIMPLE) < 0)
     return refuse(state, "data has no address and no buffer; needs one");

@@ -102,6 +102,15 @@ static PyObject *call_dlpack(ist__py_state *state, PyObject *method,
   return capsule;
 }
 
+// Lets go of a capsule whose destructor may run anybody's code: what is raised,
+// or is not, stays so.
+static void drop_capsule(PyObject *capsule) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Py_DECREF(capsule);
+  PyErr_Restore(type, value, trace);
+}
+
 static PyObject *import_dlpack(ist__py_state *state, PyObject *source,
                                PyObject *method, const ist__py_how *how) {
   PyObject *result = NULL;
@@ -126,7 +135,7 @@ static PyObject *import_dlpack(ist__py_state *state, PyObject *source,
   } else if (!PyErr_Occurred()) {
     result = import_capsule(state, capsule, how);
   }
-  Py_DECREF(capsule);
+  drop_capsule(capsule);
   return result;
 }
 

@@ -160,9 +160,15 @@ def plan(
 
 
 def _check_capsule(x: Any, target: _Target, wish: _Wish) -> None:
-    """A capsule is consumed only if it will cross."""
-    source = _sources.take(x, copy=wish.copy, detach=wish.detach,
-                           resolve=wish.resolve, dry=True)
+    """A capsule is consumed only if it will cross, or if nothing of it but its
+    version can be read: from_dlpack then has it deleted, and says so."""
+    try:
+        source = _sources.take(x, copy=wish.copy, detach=wish.detach,
+                               resolve=wish.resolve, dry=True)
+    except _errors.Error as error:
+        if getattr(error, "code", 0) == _errors.DLPACK_VERSION:
+            _core.from_dlpack(x)
+        raise
     source = _narrow(source, target, wish, True)
     receipt = _plan(source, target, wish)
     if receipt.route == "refuse":

@@ -169,7 +169,8 @@ static void tell_transpose(plan *p) {
 
 // One copy where the host can read the source or write the target, two where
 // it can do neither, or where a gathered host copy must still go in.
-static void plan_copy(plan *p) {
+// ask: copy=never, which refuses what a copy alone could do.
+static void plan_copy(plan *p, bool ask) {
   const ist_capability *from = p->from->memory, *to = p->to;
   bool host_reads = can(from, IST_CAN_HOST_ADDRESS | IST_CAN_LEND);
   bool host_writes = can(to, IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS);
@@ -180,6 +181,10 @@ static void plan_copy(plan *p) {
   }
   if (!host_writes && !peer && !can(to, IST_CAN_COPY_IN)) {
     refuse(p, IST_ERR_NO_ROUTE, IST__REASON_UNWRITABLE);
+    return;
+  }
+  if (ask) {
+    refuse(p, IST_ERR_COPY_NEEDED, IST__REASON_NEVER_COPY);
     return;
   }
   uint32_t hops = 1;
@@ -215,7 +220,7 @@ static void plan_route(plan *p) {
   }
   if (p->wish->copy == IST_COPY_ALWAYS) {
     because(p, IST__REASON_COPY_ASKED);
-    plan_copy(p);
+    plan_copy(p, false);
     return;
   }
   if (write_refused(p)) {
@@ -229,10 +234,8 @@ static void plan_route(plan *p) {
     p->out->in_place = from->in_place;
     p->out->route = IST_ROUTE_ALIAS;
     p->out->read_only = p->grant != IST_GRANT_WRITABLE;
-  } else if (p->wish->copy == IST_COPY_NEVER) {
-    refuse(p, IST_ERR_COPY_NEEDED, IST__REASON_NEVER_COPY);
   } else {
-    plan_copy(p);
+    plan_copy(p, p->wish->copy == IST_COPY_NEVER);
   }
 }
 

@@ -169,7 +169,8 @@ static ist_code check_address(ist__view *out, const ist__dtype *row,
   uint64_t start = is_handle ? 0 : (uint64_t)(uintptr_t)out->data;
   uint64_t first;
   uint64_t end;
-  if (!ist__add_u64(start, out->byte_offset, &first) ||
+  if (out->byte_offset > IST_MAX_EXTENT ||
+      !ist__add_u64(start, out->byte_offset, &first) ||
       !ist__add_u64(first, out->highest, &end) || end > UINTPTR_MAX ||
       (out->lowest > first && out->data != NULL)) {
     return out_of_space(out, start, err);

@@ -365,6 +365,22 @@ static void check_transposes(const ist_offer *offer, const ist_capability *to,
   }
 }
 
+// A refusal that asks for a copy is made only where a copy is a way.
+static void check_copy_needed(const ist_offer *offer, const ist_capability *to,
+                              const ist_wish *wish, const ist__decision *r) {
+  if (r->code != IST_ERR_COPY_NEEDED) return;
+  ist_wish any = *wish;
+  ist__decision copied;
+  any.copy = IST_COPY_AUTO;
+  ist__route_decide(offer, to, &any, &copied);
+  assert_int_not_equal(copied.route, IST_ROUTE_REFUSE);
+}
+
+static void route__asks_for_a_copy_only_where_one_would_cross(void **state) {
+  (void)state;
+  for_everything(check_copy_needed);
+}
+
 static void route__names_a_transpose_where_it_alone_would_alias(void **state) {
   (void)state;
   for_everything(check_transposes);
@@ -486,6 +502,7 @@ int main(void) {
       cmocka_unit_test(route__gives_every_refusal_an_id_and_a_remedy),
       cmocka_unit_test(route__is_never_worsened_by_a_capability_added),
       cmocka_unit_test(route__aliases_only_what_the_target_can_view),
+      cmocka_unit_test(route__asks_for_a_copy_only_where_one_would_cross),
       cmocka_unit_test(route__names_a_transpose_where_it_alone_would_alias),
       cmocka_unit_test(route__tells_the_order_to_transpose_to),
       cmocka_unit_test(route__refuses_a_dtype_that_the_target_lacks),

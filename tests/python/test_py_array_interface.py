@@ -91,6 +91,8 @@ HOSTILE = {
     "buffer_short": dict(data=b"\0" * 31),
     "buffer_offset_outside": dict(data=bytearray(64), offset=40),
     "buffer_offset_negative": dict(data=bytearray(64), offset=-4),
+    "buffer_offset_huge": dict(data=bytearray(64), offset=2**64),
+    "buffer_offset_text": dict(data=bytearray(64), offset="4"),
     "buffer_stride_below": dict(data=bytearray(64), strides=(-4,)),
     "mask": dict(mask=object()),
 }
