@@ -84,17 +84,29 @@ foreach(source IN LISTS tests)
 endforeach()
 
 # The fuzz targets, tests/fuzz/NAME_fuzz.c, each with an entry for libFuzzer;
-# only in a build for fuzzing (`./dev fuzz`).
-if(ISTHMUS_SANITIZE STREQUAL "fuzzer")
-  file(GLOB targets CONFIGURE_DEPENDS
-    "${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.c")
-  foreach(source IN LISTS targets)
-    get_filename_component(name "${source}" NAME_WE)
+# as executables only in a build for fuzzing (`./dev fuzz`). In every build
+# replay_test has them all, their entries under their own names.
+file(GLOB targets CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.c")
+file(STRINGS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_targets.def" listed
+  REGEX "^FUZZ_TARGET")
+foreach(source IN LISTS targets)
+  get_filename_component(name "${source}" NAME_WE)
+  if(NOT "FUZZ_TARGET(${name})" IN_LIST listed)
+    message(FATAL_ERROR "isthmus: tests/fuzz/fuzz_targets.def has no ${name}")
+  endif()
+  add_library(replay_${name} OBJECT "${source}")
+  target_include_directories(replay_${name} PRIVATE ${test_includes})
+  target_link_libraries(replay_${name} PRIVATE isthmus_flags)
+  target_compile_definitions(replay_${name} PRIVATE
+    "LLVMFuzzerTestOneInput=${name}")
+  target_sources(replay_test PRIVATE $<TARGET_OBJECTS:replay_${name}>)
+  if(ISTHMUS_SANITIZE STREQUAL "fuzzer")
     add_executable(${name} "${source}")
     set_target_properties(${name} PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
     target_include_directories(${name} PRIVATE ${test_includes})
-    target_link_libraries(${name} PRIVATE isthmus_static isthmus_flags
-      -fsanitize=fuzzer)
-  endforeach()
-endif()
+    target_link_libraries(${name} PRIVATE isthmus_support isthmus_static
+      isthmus_flags -fsanitize=fuzzer)
+  endif()
+endforeach()

@@ -81,21 +81,34 @@ dev_docs() {
   dev_say "build/docs/html/index.html"
 }
 
-# Each target of tests/fuzz for a bounded number of runs, on its seeds (every
-# fault once found is one) and on what earlier runs kept: ./dev fuzz [RUNS]
+# The targets of tests/fuzz, each for a number of runs or for seconds, on its
+# seeds (every fault once found is one) and on what earlier runs kept:
+# ./dev fuzz [RUNS | SECONDSs] [TARGET..], as in ./dev fuzz 60s layout_fuzz
 dev_fuzz() {
-  local runs=${1-100000} target name
+  local bound=${1-100000} names target name log
+  [ $# = 0 ] || shift
+  case $bound in
+    *[!0-9s]* | '' | s | *s*?) dev_die "fuzz: $bound is neither runs (100000) nor seconds (60s)" ;;
+    *s) bound=-max_total_time=${bound%s} ;;
+    *) bound=-runs=$bound ;;
+  esac
   dev_cmake build/fuzz -DCMAKE_C_COMPILER=clang-19 -DISTHMUS_SANITIZE=fuzzer \
     -DISTHMUS_WERROR=OFF \
     -DISTHMUS_TESTS=ON
-  for target in build/fuzz/fuzz/*_fuzz; do
-    name=$(basename "$target")
-    dev_say "$name: $runs runs"
-    mkdir -p ".cache/fuzz/$name" "tests/fuzz/seeds/$name"
-    dev_quiet "$target" -runs="$runs" -seed=1 -max_len=4096 \
+  names=${*:-$(cd tests/fuzz && ls ./*_fuzz.c)}
+  for name in $names; do
+    name=$(basename "$name" .c)
+    target=build/fuzz/fuzz/$name
+    [ -x "$target" ] || dev_die "fuzz: there is no target $name"
+    mkdir -p ".cache/fuzz/$name"
+    log=.cache/fuzz/$name.log
+    "$target" "$bound" -seed=1 -max_len=4096 -print_final_stats=1 \
       -artifact_prefix=".cache/fuzz/$name-" ".cache/fuzz/$name" \
-      "tests/fuzz/seeds/$name" ||
+      "tests/fuzz/seeds/$name" >"$log" 2>&1 || {
+      tail -40 "$log" >&2
       dev_die "$name found a fault; its input is in .cache/fuzz/"
+    }
+    dev_say "$name: $(sed -n 's/^#\([0-9]*\)[[:space:]]*DONE *cov: \([0-9]*\).*/\1 runs, no fault, \2 edges covered/p' "$log")"
   done
 }
 

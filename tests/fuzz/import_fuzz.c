@@ -3,10 +3,9 @@
 // deleter runs exactly once, and no byte of its memory is touched by a view.
 
 #include <isthmus/isthmus.h>
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz_input.h"
 
 // Fixed-size prefix of an input; shape and strides follow as they come.
 typedef struct numbers {
@@ -26,10 +25,6 @@ typedef struct numbers {
 
 static void count_call(DLManagedTensorVersioned *self) {
   ++*(int *)self->manager_ctx;
-}
-
-static void require(bool promise) {
-  if (!promise) abort();
 }
 
 static void cross(const ist_device *device, DLManagedTensorVersioned *source,

@@ -3,14 +3,9 @@
 // refused in one line.
 
 #include <isthmus/isthmus.h>
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool promise) {
-  if (!promise) abort();
-}
+#include "fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char text[4200];

@@ -249,8 +249,8 @@ static ist_code check_known(const ist__pjrt *pjrt, const ist_option *option,
   return IST_OK;
 }
 
-static ist_code check_option(const ist__pjrt *pjrt, const ist_option *option,
-                             ist_error *err) {
+ist_code ist__plugin_check_option(const ist__pjrt *pjrt,
+                                  const ist_option *option, ist_error *err) {
   if (option->name == NULL || option->name[0] == '\0') {
     return ist_error_set(err, IST_ERR_OPTION,
                          "%s: an option has no name; needs one", pjrt->name);
@@ -317,7 +317,7 @@ static ist_code create_client(ist__plugin *plugin, const ist_option *options,
     }
   }
   for (size_t i = 0; i < count && code == IST_OK; i++) {
-    code = check_option(pjrt, &options[i], err);
+    code = ist__plugin_check_option(pjrt, &options[i], err);
     if (code == IST_OK) values[i] = named_value(&options[i]);
   }
   IST_PJRT_ARGS(PJRT_Client_Create_Args, create);

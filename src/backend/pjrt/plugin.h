@@ -34,4 +34,8 @@ ist_code ist__plugin_client(ist__plugin *plugin,
                             const ist_backend_options *options,
                             PJRT_Client **out, ist_error *err);
 
+// Looks at one option before a plugin sees it. Fails: OPTION.
+ist_code ist__plugin_check_option(const ist__pjrt *pjrt,
+                                  const ist_option *option, ist_error *err);
+
 #endif  // ISTHMUS_BACKEND_PJRT_PLUGIN_H_

@@ -165,9 +165,10 @@ static ist_code read_optimized(const ist__pjrt_client *client,
   return IST_OK;
 }
 
-static ist_code learn_shapes(const ist__pjrt_client *client, const char *bytes,
-                             size_t size, size_t outputs,
-                             ist__pjrt_signature **out, ist_error *err) {
+ist_code ist__pjrt_signature_parse(const ist__pjrt_client *client,
+                                   const char *bytes, size_t size,
+                                   size_t outputs, ist__pjrt_signature **out,
+                                   ist_error *err) {
   const ist__pjrt *pjrt = &client->plugin.pjrt;
   learner count = {.pjrt = pjrt};
   if (!ist__hlo_read(bytes, size, learn, &count)) {
@@ -218,7 +219,8 @@ ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
     code = read_optimized(client, get.executable, &bytes, &size, err);
   }
   if (code == IST_OK) {
-    code = learn_shapes(client, bytes, size, count.num_outputs, out, err);
+    code = ist__pjrt_signature_parse(client, bytes, size, count.num_outputs,
+                                     out, err);
   }
   ist__free(client->env, bytes);
   IST_PJRT_ARGS(PJRT_Executable_Destroy_Args, destroy);

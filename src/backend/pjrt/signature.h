@@ -20,4 +20,12 @@ ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
                                   PJRT_LoadedExecutable *executable,
                                   ist__pjrt_signature **out, ist_error *err);
 
+// The same from the bytes of an optimized program, which tell of that many
+// outputs; of the client only its environment and its name are used.
+// Gives *out, to be freed. Fails: as above, but for PLUGIN and PLUGIN_SLOT.
+ist_code ist__pjrt_signature_parse(const ist__pjrt_client *client,
+                                   const char *bytes, size_t size,
+                                   size_t outputs, ist__pjrt_signature **out,
+                                   ist_error *err);
+
 #endif  // ISTHMUS_BACKEND_PJRT_SIGNATURE_H_

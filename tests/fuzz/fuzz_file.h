@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// file_fuzz.c: any bytes as a .npy or .safetensors file are refused in one
-// line, or every byte of every tensor found in them can be read.
+// fuzz_file.h: bytes as a file: it is refused in one line, or every byte of
+// every tensor found in it can be read, and no other.
 
-#define _GNU_SOURCE
+#ifndef ISTHMUS_TESTS_FUZZ_FUZZ_FILE_H_
+#define ISTHMUS_TESTS_FUZZ_FUZZ_FILE_H_
+
 #include <isthmus/isthmus.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz_input.h"
 
-static void require(bool promise) {
-  if (!promise) abort();
-}
-
-static void read_tensor(ist_file *file, const char *name) {
+static inline void fuzz_read_tensor(ist_file *file, const char *name) {
   ist_tensor *tensor = NULL;
   ist_error err;
   if (ist_file_tensor(file, name, &tensor, &err) != IST_OK) {
@@ -32,7 +29,7 @@ static void read_tensor(ist_file *file, const char *name) {
   ist_tensor_release(tensor);
 }
 
-static void read_file(ist_context *context, const char *path) {
+static inline void fuzz_read_file(ist_context *context, const char *path) {
   ist_file *file = NULL;
   ist_error err;
   ist_code code = ist_file_open(context, path, NULL, &file, &err);
@@ -42,11 +39,11 @@ static void read_file(ist_context *context, const char *path) {
     return;
   }
   for (size_t i = 0; i < ist_file_count(file); i++)
-    read_tensor(file, ist_file_name(file, i));
+    fuzz_read_tensor(file, ist_file_name(file, i));
   ist_file_release(file);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+static inline void fuzz_file(const uint8_t *data, size_t size) {
   char path[64];
   ist_context *context = NULL;
   int fd = memfd_create("fuzz", 0);
@@ -54,8 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(write(fd, data, size) == (ssize_t)size);
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   require(ist_context_create(NULL, &context, NULL) == IST_OK);
-  read_file(context, path);
+  fuzz_read_file(context, path);
   ist_context_release(context);
   close(fd);
-  return 0;
 }
+
+#endif  // ISTHMUS_TESTS_FUZZ_FUZZ_FILE_H_
