@@ -320,7 +320,12 @@ static PyObject *copy_capsule_into(ist__py_state *state, PyObject *capsule,
   }
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  if (ist__py_capsule_mark(capsule, source, false) < 0)
+  // Of another major version it stays consumed and is deleted, once.
+  bool unread = source.versioned != NULL &&
+                source.versioned->version.major != DLPACK_MAJOR_VERSION;
+  if (unread)
+    ist__py_managed_delete(source);
+  else if (ist__py_capsule_mark(capsule, source, false) < 0)
     PyErr_Clear();  // unreachable: the pointer was just renamed
   PyErr_Restore(type, value, trace);
   return NULL;

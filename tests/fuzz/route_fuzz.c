@@ -90,7 +90,6 @@ static void make(fuzz_input *in, question *q) {
   }
   // What a bool holds is the compiler's promise, not a number from outside.
   uint64_t facts = fuzz_take(in, 1);
-  memset(&q->offer.in_place, 0, 3);
   q->offer.in_place = (facts & 1) != 0;
   q->offer.peer = (facts & 2) != 0;
   q->offer.padded = (facts & 4) != 0;
