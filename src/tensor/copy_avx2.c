@@ -13,6 +13,9 @@ const ist__copy_kernels ist__copy_avx2 = {
     .transpose = {ist__avx2_transpose_1, ist__avx2_transpose_2,
                   ist__avx2_transpose_4, ist__avx2_transpose_8,
                   ist__avx2_transpose_16},
+    .swap = {ist__avx2_swap_2, ist__avx2_swap_4, ist__avx2_swap_8},
+    .unpack = ist__avx2_unpack,
+    .pack = ist__avx2_pack,
 };
 
 #else

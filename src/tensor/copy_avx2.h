@@ -79,4 +79,10 @@ void ist__avx2_transpose_4(const ist__transpose *t);
 void ist__avx2_transpose_8(const ist__transpose *t);
 void ist__avx2_transpose_16(const ist__transpose *t);
 
+void ist__avx2_swap_2(const ist__run *run);
+void ist__avx2_swap_4(const ist__run *run);
+void ist__avx2_swap_8(const ist__run *run);
+void ist__avx2_unpack(const ist__bits *bits);
+void ist__avx2_pack(const ist__bits *bits);
+
 #endif  // ISTHMUS_TENSOR_COPY_AVX2_H_

@@ -111,4 +111,7 @@ const ist__copy_kernels ist__copy_baseline = {
     .run = {run_1, run_2, run_4, run_8, run_16},
     .transpose = {transpose_1, transpose_2, transpose_4, transpose_8,
                   transpose_16},
+    .swap = {ist__baseline_swap_2, ist__baseline_swap_4, ist__baseline_swap_8},
+    .unpack = ist__baseline_unpack,
+    .pack = ist__baseline_pack,
 };

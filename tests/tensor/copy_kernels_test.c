@@ -255,6 +255,104 @@ static void transpose__equals_items_one_by_one_when_large(void **state) {
   }
 }
 
+// ---- bytes turned round
+
+static void check_swap(desk *d, const ist__copy_kernels *kernels, int number,
+                       int64_t count, int64_t from_step, int64_t to_step) {
+  int64_t size = (int64_t)2 << number;
+  reach from = add_reach((reach){0, size}, from_step, count);
+  reach to = add_reach((reach){0, size}, to_step, count);
+  int64_t read = place(&d->seed, from.size);
+  int64_t write = place(&d->seed, to.size);
+  ist__run run = {
+      .from = d->from.start + read + from.lowest,
+      .to = d->to.start + write + to.lowest,
+      .from_step = from_step,
+      .to_step = to_step,
+      .count = count,
+      .stream = random_below(&d->seed, 2) != 0,
+  };
+  char *expected = d->expected + write + to.lowest;
+  for (int64_t i = 0; i < count; i++) {
+    for (int64_t b = 0; b < size; b++) {
+      expected[i * to_step + b] = run.from[i * from_step + size - 1 - b];
+    }
+  }
+  kernels->swap[number](&run);
+  if (target_is_right(d, write, to.size)) return;
+  fail_msg("%s: swap of %lld items of %lld bytes, steps %lld to %lld%s",
+           kernels->name, (long long)count, (long long)size,
+           (long long)from_step, (long long)to_step,
+           run.stream ? ", streamed" : "");
+}
+
+static void swap__turns_each_item_round_for_every_table(void **state) {
+  desk *d = *state;
+  const ist__copy_kernels *kernels;
+  for (int32_t k = 0; (kernels = ist__copy_kernels_at(k)) != NULL; k++) {
+    for (int64_t count = 0; count < 300; count++) {
+      for (int number = 0; number < IST__SWAP_SIZES; number++) {
+        int64_t size = (int64_t)2 << number;
+        int64_t step = size * (random_below(&d->seed, 7) - 3);
+        check_swap(d, kernels, number, count, size, size);
+        check_swap(d, kernels, number, count, step, size);
+        check_swap(d, kernels, number, count, step, 2 * size);
+        check_swap(d, kernels, number, 9 * count, size, size);
+      }
+    }
+  }
+}
+
+// ---- elements narrower than a byte
+
+static unsigned bit_at(const char *bytes, uint64_t bit) {
+  return (unsigned char)bytes[bit / 8] >> bit % 8 & 1U;
+}
+
+static void check_bits(desk *d, const ist__copy_kernels *kernels, bool packs,
+                       uint64_t count, unsigned bits) {
+  int64_t packed = (int64_t)(count * bits + 7) / 8;
+  int64_t from_size = packs ? (int64_t)count : packed;
+  int64_t to_size = packs ? packed : (int64_t)count;
+  int64_t write = place(&d->seed, to_size);
+  const char *from = d->from.start + place(&d->seed, from_size);
+  char *expected = d->expected + write;
+  memset(expected, 0, (size_t)to_size);
+  for (uint64_t i = 0; i < count; i++) {
+    for (unsigned b = 0; b < bits; b++) {
+      uint64_t read = packs ? i * 8 + b : i * bits + b;
+      uint64_t written = packs ? i * bits + b : i * 8 + b;
+      unsigned byte = (unsigned char)expected[written / 8];
+      byte |= bit_at(from, read) << written % 8;
+      expected[written / 8] = (char)byte;
+    }
+  }
+  ist__bits work = {(const unsigned char *)from,
+                    (unsigned char *)d->to.start + write, count, bits,
+                    random_below(&d->seed, 2) != 0};
+  (packs ? kernels->pack : kernels->unpack)(&work);
+  if (target_is_right(d, write, to_size)) return;
+  fail_msg("%s: %s of %llu elements of %u bits%s", kernels->name,
+           packs ? "pack" : "unpack", (unsigned long long)count, bits,
+           work.stream ? ", streamed" : "");
+}
+
+static void bits__are_packed_and_unpacked_by_every_table(void **state) {
+  static const unsigned widths[] = {1, 2, 4, 6};
+  const ist__copy_kernels *kernels;
+  for (int32_t k = 0; (kernels = ist__copy_kernels_at(k)) != NULL; k++) {
+    for (uint64_t count = 0; count < 300; count++) {
+      for (size_t i = 0; i < COUNT_OF(widths); i++) {
+        check_bits(*state, kernels, false, count, widths[i]);
+        check_bits(*state, kernels, true, count, widths[i]);
+        if (count % 16 != 0) continue;
+        check_bits(*state, kernels, false, 11 * count, widths[i]);
+        check_bits(*state, kernels, true, 40 * count + 3, widths[i]);
+      }
+    }
+  }
+}
+
 // ---- tables
 
 static void tables__end_with_the_baseline_and_begin_with_the_best(
@@ -279,6 +377,8 @@ int main(void) {
       cmocka_unit_test(transpose__equals_items_one_by_one_for_every_table),
       cmocka_unit_test(transpose__equals_items_one_by_one_when_thin),
       cmocka_unit_test(transpose__equals_items_one_by_one_when_large),
+      cmocka_unit_test(swap__turns_each_item_round_for_every_table),
+      cmocka_unit_test(bits__are_packed_and_unpacked_by_every_table),
   };
   return cmocka_run_group_tests(tests, open_desk, close_desk);
 }
