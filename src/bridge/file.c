@@ -194,7 +194,7 @@ static ist_code copy_bytes(ist_file *file, const ist__entry *entry,
     return ist__error_memory(err, "a tensor of a file", size);
   }
   if (entry->swapped) {
-    ist__dense_swap(entry->dtype, from, own->bytes, size);
+    ist__dense_swap(env, entry->dtype, from, own->bytes, size);
   } else {
     memcpy(own->bytes, from, size);
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "tensor/copy_engine.h"
 #include "tensor/layout.h"
 #include "tensor/strided_copy.h"
 
@@ -64,15 +65,20 @@ void ist__dense_free(const ist__env *env, ist__dense *dense) {
   *dense = (ist__dense){0};
 }
 
-void ist__dense_swap(DLDataType dtype, const void *from, void *to,
-                     uint64_t nbytes) {
-  const unsigned char *source = from;
-  unsigned char *target = to;
-  size_t width = dtype.bits / 8U;
-  if (dtype.code == kDLComplex) width /= 2;
-  for (uint64_t at = 0; at + width <= nbytes; at += width) {
-    for (size_t i = 0; i < width; i++) {
-      target[at + i] = source[at + width - 1 - i];
-    }
+void ist__dense_swap(const ist__env *env, DLDataType dtype, const void *from,
+                     void *to, uint64_t nbytes) {
+  const ist__copy_kernels *kernels = ist__copy_engine_kernels(env->copy_engine);
+  const bool halves = dtype.code == kDLComplex;
+  const int64_t width = dtype.bits / (halves ? 16 : 8);
+  if (width == 1) {
+    memcpy(to, from, (size_t)nbytes);
+    return;
   }
+  ist__run run = {from,
+                  to,
+                  width,
+                  width,
+                  (int64_t)nbytes / width,
+                  nbytes > IST__STREAM_BYTES};
+  kernels->swap[width == 2 ? 0 : width == 4 ? 1 : 2](&run);
 }

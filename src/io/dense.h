@@ -38,7 +38,7 @@ void ist__dense_free(const ist__env *env, ist__dense *dense);
 
 // Copies nbytes of elements of a dtype with the bytes of each number turned
 // round; both parts of a complex number are turned by themselves.
-void ist__dense_swap(DLDataType dtype, const void *from, void *to,
-                     uint64_t nbytes);
+void ist__dense_swap(const ist__env *env, DLDataType dtype, const void *from,
+                     void *to, uint64_t nbytes);
 
 #endif  // ISTHMUS_IO_DENSE_H_

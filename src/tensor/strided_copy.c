@@ -11,10 +11,6 @@
 #include "tensor/ranges.h"
 #include "tensor/sub_byte_copy.h"
 
-// A target of more bytes than this does not fit the caches beside its source:
-// it is written past them.
-#define STREAM_BYTES (4 << 20)
-
 // Items of a tile's side where neither side is without gaps, and the least
 // that a transpose is cut into.
 #define TILE 64
@@ -208,7 +204,7 @@ static bool copy_bytes(const ist__copy_engine *engine, ist__watch *watch,
   w.kernels = ist__copy_engine_kernels(engine);
   uint64_t item = target->padded ? 1 : target->dtype.bits / 8U;
   uint64_t nbytes = target->count * item;
-  w.stream = nbytes > STREAM_BYTES;
+  w.stream = nbytes > IST__STREAM_BYTES;
   if (is_cut(engine, watch, nbytes)) {
     return copy_long(engine, watch, &w, nbytes / (uint64_t)w.plan.item);
   }
@@ -224,19 +220,20 @@ static bool copy_bytes(const ist__copy_engine *engine, ist__watch *watch,
 
 // Two views of elements narrower than a byte.
 typedef struct bits_walk {
+  const ist__copy_kernels *kernels;
   const ist__view *source;
   const ist__view *target;
 } bits_walk;
 
 static uint64_t copy_bit_range(void *work, uint64_t first, uint64_t end) {
   const bits_walk *w = work;
-  ist__sub_byte_copy(w->source, w->target, first, end);
+  ist__sub_byte_copy(w->kernels, w->source, w->target, first, end);
   return end - first;
 }
 
 static bool copy_bits(const ist__copy_engine *engine, ist__watch *watch,
                       const ist__view *source, const ist__view *target) {
-  bits_walk w = {source, target};
+  bits_walk w = {ist__copy_engine_kernels(engine), source, target};
   uint64_t width = target->padded ? 8 : target->dtype.bits;
   // Only then do two ranges share no byte.
   bool apart = target->padded || target->layout == IST_LAYOUT_ROW_MAJOR;

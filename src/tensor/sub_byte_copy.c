@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sub_byte_copy.c: elements narrower than a byte, one at a time; whole bytes
-// where both sides are packed alike.
+// sub_byte_copy.c: elements narrower than a byte: by kernels where both sides
+// are dense, else one at a time.
 
 #include "tensor/sub_byte_copy.h"
 
@@ -82,35 +82,25 @@ static void copy_elements(const ist__view *source, const ist__view *target,
   }
 }
 
-// Row-major on both sides, packed on one, widths that divide a byte: a byte at
-// a time.
-static void unpack(const ist__view *packed, const ist__view *padded,
-                   uint64_t first, uint64_t end) {
-  const unsigned char *from = (const unsigned char *)ist__view_address(packed);
-  unsigned char *to = (unsigned char *)ist__view_address(padded);
-  unsigned bits = packed->dtype.bits;
-  unsigned mask = (1U << bits) - 1;
-  for (uint64_t n = first; n < end; n++) {
-    uint64_t bit = n * bits;
-    to[n] = (unsigned char)((unsigned)from[bit / 8] >> bit % 8 & mask);
-  }
+static bool has_kernels(unsigned bits) {
+  return bits == 1 || bits == 2 || bits == 4 || bits == 6;
 }
 
-static void pack(const ist__view *padded, const ist__view *packed,
-                 uint64_t begin, uint64_t end) {
-  const unsigned char *from = (const unsigned char *)ist__view_address(padded);
-  unsigned char *to = (unsigned char *)ist__view_address(packed);
-  unsigned bits = packed->dtype.bits;
-  unsigned mask = (1U << bits) - 1;
-  uint64_t in_byte = 8 / bits;
-  for (uint64_t first = begin; first < end; first += in_byte) {
-    uint64_t left = end - first;
-    uint64_t count = left < in_byte ? left : in_byte;
-    unsigned byte = 0;
-    for (uint64_t k = 0; k < count; k++) {
-      byte |= (from[first + k] & mask) << k * bits;
-    }
-    to[first / in_byte] = (unsigned char)byte;
+// Row-major on both sides, packed on one. first is a multiple of 8: both sides
+// begin with a whole byte.
+static void repack(const ist__copy_kernels *kernels, const ist__view *source,
+                   const ist__view *target, uint64_t first, uint64_t end) {
+  const unsigned bits = target->dtype.bits;
+  const unsigned char *from = (const unsigned char *)ist__view_address(source);
+  unsigned char *to = (unsigned char *)ist__view_address(target);
+  const uint64_t byte = first / 8 * bits;
+  ist__bits work = {from + (source->padded ? first : byte),
+                    to + (target->padded ? first : byte), end - first, bits,
+                    target->nbytes > IST__STREAM_BYTES};
+  if (target->padded) {
+    kernels->unpack(&work);
+  } else {
+    kernels->pack(&work);
   }
 }
 
@@ -123,17 +113,15 @@ static void copy_whole(const ist__view *source, const ist__view *target,
          (size_t)(stop - start));
 }
 
-void ist__sub_byte_copy(const ist__view *source, const ist__view *target,
+void ist__sub_byte_copy(const ist__copy_kernels *kernels,
+                        const ist__view *source, const ist__view *target,
                         uint64_t first, uint64_t end) {
   bool dense = (target->layout & ~(uint32_t)IST_LAYOUT_PERMUTED) == 0;
   bool in_order = (source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR;
-  bool divides = 8 % target->dtype.bits == 0;
   if (in_order && source->padded == target->padded) {
     copy_whole(source, target, first, end);
-  } else if (in_order && divides && target->padded) {
-    unpack(source, target, first, end);
-  } else if (in_order && divides) {
-    pack(source, target, first, end);
+  } else if (in_order && has_kernels(target->dtype.bits)) {
+    repack(kernels, source, target, first, end);
   } else {
     copy_elements(source, target, first, end);
   }

@@ -126,6 +126,7 @@ static void dense__tells_when_memory_ends(void **state) {
 
 static void dense_swap__turns_each_number_round(void **state) {
   (void)state;
+  const ist__env env = {0};
   unsigned char from[16], to[16];
   for (int i = 0; i < 16; i++) from[i] = (unsigned char)i;
   static const struct {
@@ -137,7 +138,7 @@ static void dense_swap__turns_each_number_round(void **state) {
                {{kDLComplex, 64, 1}, 4},
                {{kDLComplex, 128, 1}, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    ist__dense_swap(cases[i].dtype, from, to, 16);
+    ist__dense_swap(&env, cases[i].dtype, from, to, 16);
     size_t width = cases[i].width;
     for (size_t k = 0; k < 16; k++) {
       assert_int_equal(to[k], k / width * width + width - 1 - k % width);
