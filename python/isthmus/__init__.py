@@ -18,6 +18,7 @@ from ._core import (
     from_dlpack,
     open,
 )
+from ._convert import astype
 from ._errors import Entry, Error
 from ._exchange import empty, plan, to, to_tree
 from ._explain import explain
@@ -26,8 +27,9 @@ from ._types import DeviceType, DType
 
 __all__ = [
     "Backend", "Device", "DeviceType", "DType", "Entry", "Error", "Program",
-    "Receipt", "Tensor", "__version__", "empty", "explain", "from_dlpack",
-    "get_include", "load", "open", "plan", "save", "to", "to_tree",
+    "Receipt", "Tensor", "__version__", "astype", "empty", "explain",
+    "from_dlpack", "get_include", "load", "open", "plan", "save", "to",
+    "to_tree",
 ]
 
 
@@ -39,7 +41,7 @@ def get_include() -> str:
 # Names of the package's contract that come later: an Error that says so, and
 # an AttributeError, so that hasattr() and dir() do not see them.
 _LATER = frozenset({
-    "shards", "from_shards", "jax", "explain_nearest", "astype", "register",
+    "shards", "from_shards", "jax", "explain_nearest", "register",
 })
 
 

@@ -163,6 +163,12 @@ int ist__py_capsule_open(ist__py_state *state, PyObject *capsule,
                          ist__py_managed *out);
 // Marks a capsule as consumed, or (used = false) as not consumed again.
 int ist__py_capsule_mark(PyObject *capsule, ist__py_managed managed, bool used);
+// Reads the tensor of a capsule by a function, and consumes the capsule when
+// that has succeeded.
+typedef PyObject *(*ist__py_reader)(ist__py_state *state, PyObject *tensor,
+                                    void *self);
+PyObject *ist__py_capsule_read(ist__py_state *state, PyObject *capsule,
+                               ist__py_reader read, void *self);
 
 // -------------------------------------------------------- _core_lent.c --
 // Makes the deleter of an export let go of the GIL while it runs.
@@ -229,8 +235,13 @@ PyObject *ist__py_export(PyObject *module, PyObject *args);
 PyObject *ist__py_move(PyObject *module, PyObject *args);
 PyObject *ist__py_plan(PyObject *module, PyObject *args);
 PyObject *ist__py_copy_into(PyObject *module, PyObject *args);
+// Nothing, None or a callable; else -1 with an exception set.
+int ist__py_check_progress(ist__py_state *state, PyObject *progress);
 // "auto"/None/bool -> enum; -1 with an exception set.
 int ist__py_parse_copy(ist__py_state *state, PyObject *value, ist_copy *out);
+
+// ----------------------------------------------------- _core_convert.c --
+PyObject *ist__py_convert(PyObject *module, PyObject *args);
 
 // ----------------------------------------------------- _core_receipt.c --
 PyObject *ist__py_receipt_type(PyObject *module);

@@ -224,6 +224,14 @@ def plan(
 def copy_into(
     source: Any, target: Tensor, progress: _Progress, /
 ) -> Receipt: ...
+def convert(
+    source: Any,
+    dtype: str,
+    saturate: bool,
+    padded: bool,
+    progress: Callable[[int, int], bool | None] | None,
+    /,
+) -> tuple[Tensor, Receipt]: ...
 def receipt_amend(
     receipt: Receipt,
     source: str | None,

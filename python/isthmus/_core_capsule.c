@@ -80,3 +80,31 @@ int ist__py_capsule_mark(PyObject *capsule, ist__py_managed managed,
                          : (used ? legacy_used : legacy_name);
   return PyCapsule_SetName(capsule, name);
 }
+
+// A capsule is marked as consumed while it is read, so that no other thread
+// takes it, and given back unless all went well.
+PyObject *ist__py_capsule_read(ist__py_state *state, PyObject *capsule,
+                               ist__py_reader read, void *self) {
+  ist__py_managed source;
+  if (ist__py_capsule_open(state, capsule, &source) < 0 ||
+      ist__py_capsule_mark(capsule, source, true) < 0)
+    return NULL;
+  PyObject *look = ist__py_look(state, capsule, source);
+  PyObject *result = look == NULL ? NULL : read(state, look, self);
+  Py_XDECREF(look);
+  if (result != NULL) {
+    ist__py_managed_delete(source);
+    return result;
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  // Of another major version it stays consumed and is deleted, once.
+  bool unread = source.versioned != NULL &&
+                source.versioned->version.major != DLPACK_MAJOR_VERSION;
+  if (unread)
+    ist__py_managed_delete(source);
+  else if (ist__py_capsule_mark(capsule, source, false) < 0)
+    PyErr_Clear();  // unreachable: the pointer was just renamed
+  PyErr_Restore(type, value, trace);
+  return NULL;
+}

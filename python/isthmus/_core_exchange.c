@@ -35,7 +35,7 @@ static int parse_word(ist__py_state *state, PyObject *value, const char *what,
   return -1;
 }
 
-static int check_progress(ist__py_state *state, PyObject *progress) {
+int ist__py_check_progress(ist__py_state *state, PyObject *progress) {
   if (progress == NULL || progress == Py_None || PyCallable_Check(progress))
     return 0;
   ist__py_raisef(state, IST_ERR_ARGUMENT,
@@ -55,7 +55,7 @@ static int parse_wish(ist__py_state *state, PyObject *wish, ist_options *out,
   PyObject *copy, *reading, *writing, *progress = NULL;
   if (!PyArg_ParseTuple(wish, "OOO|zzO", &copy, &reading, &writing,
                         &out->source_name, &out->target_name, &progress) ||
-      check_progress(state, progress) < 0)
+      ist__py_check_progress(state, progress) < 0)
     return -1;
   ist__py_watch_begin(watch, state, progress, out);
   if (ist__py_parse_copy(state, copy, &out->copy) < 0) return -1;
@@ -268,13 +268,19 @@ PyObject *ist__py_plan(PyObject *module, PyObject *args) {
                         : ist__py_raise(state, &err);
 }
 
-static PyObject *copy_into(ist__py_state *state, PyObject *source,
-                           PyObject *target, PyObject *progress) {
+// What copy_into fills, and who is told.
+typedef struct filling {
+  PyObject *target;
+  PyObject *progress;
+} filling;
+
+static PyObject *copy_into(ist__py_state *state, PyObject *source, void *self) {
+  const filling *f = self;
   ist_options options = {.struct_size = sizeof options};
   ist__py_watch watch;
-  ist__py_watch_begin(&watch, state, progress, &options);
+  ist__py_watch_begin(&watch, state, f->progress, &options);
   ist_tensor *from = ist__py_tensor_get(source);
-  ist_tensor *to = from == NULL ? NULL : ist__py_tensor_get(target);
+  ist_tensor *to = from == NULL ? NULL : ist__py_tensor_get(f->target);
   if (to == NULL) {
     ist__py_release(from);
     return NULL;
@@ -302,49 +308,21 @@ static PyObject *copy_into(ist__py_state *state, PyObject *source,
                         : ist__py_watch_raise(&watch, state, &err);
 }
 
-// A capsule is marked as consumed while it is read, so that no other thread
-// takes it, and given back unless all went well.
-static PyObject *copy_capsule_into(ist__py_state *state, PyObject *capsule,
-                                   PyObject *target, PyObject *progress) {
-  ist__py_managed source;
-  if (ist__py_capsule_open(state, capsule, &source) < 0 ||
-      ist__py_capsule_mark(capsule, source, true) < 0)
-    return NULL;
-  PyObject *look = ist__py_look(state, capsule, source);
-  PyObject *result =
-      look == NULL ? NULL : copy_into(state, look, target, progress);
-  Py_XDECREF(look);
-  if (result != NULL) {
-    ist__py_managed_delete(source);
-    return result;
-  }
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  // Of another major version it stays consumed and is deleted, once.
-  bool unread = source.versioned != NULL &&
-                source.versioned->version.major != DLPACK_MAJOR_VERSION;
-  if (unread)
-    ist__py_managed_delete(source);
-  else if (ist__py_capsule_mark(capsule, source, false) < 0)
-    PyErr_Clear();  // unreachable: the pointer was just renamed
-  PyErr_Restore(type, value, trace);
-  return NULL;
-}
-
 // copy_into(tensor or capsule, target, progress) -> Receipt: target is a
 // writable host Tensor. A capsule is consumed only on success.
 PyObject *ist__py_copy_into(PyObject *module, PyObject *args) {
   ist__py_state *state = ist__py_state_of(module);
-  PyObject *source, *target, *progress;
-  if (!PyArg_ParseTuple(args, "OO!O", &source, state->tensor_type, &target,
-                        &progress) ||
-      check_progress(state, progress) < 0)
+  PyObject *source;
+  filling f;
+  if (!PyArg_ParseTuple(args, "OO!O", &source, state->tensor_type, &f.target,
+                        &f.progress) ||
+      ist__py_check_progress(state, f.progress) < 0)
     return NULL;
   if (PyCapsule_CheckExact(source))
-    return copy_capsule_into(state, source, target, progress);
+    return ist__py_capsule_read(state, source, copy_into, &f);
   if (!Py_IS_TYPE(source, state->tensor_type)) {
     PyErr_SetString(PyExc_TypeError, "copy_into() takes a Tensor or a capsule");
     return NULL;
   }
-  return copy_into(state, source, target, progress);
+  return copy_into(state, source, &f);
 }

@@ -62,6 +62,7 @@ static PyMethodDef methods[] = {
     {"move", ist__py_move, METH_VARARGS, NULL},
     {"plan", ist__py_plan, METH_VARARGS, NULL},
     {"copy_into", ist__py_copy_into, METH_VARARGS, NULL},
+    {"convert", ist__py_convert, METH_VARARGS, NULL},
     {"peek", ist__py_peek, METH_O, NULL},
     {"receipt_amend", receipt_amend, METH_VARARGS, NULL},
     {"refusal", refusal, METH_VARARGS, NULL},

@@ -60,6 +60,7 @@ WAITS = {
     "to_numpy": (OUTPUT, "isthmus.to(pending, 'numpy')"),
     "to_device": (OUTPUT, "isthmus.to(pending, backend.devices[1])"),
     "to_out": (OUTPUT, "isthmus.to(pending, 'numpy', out=out); check(out)"),
+    "astype": (OUTPUT, "isthmus.astype(pending, 'float16')"),
     "dlpack": (OUTPUT, "pending.__dlpack__(max_version=(1, 0))"),
     "dlpack_legacy": (OUTPUT, "pending.__dlpack__()"),
     "dlpack_to_host": (OUTPUT, "pending.__dlpack__(dl_device=(1, 0))"),
