@@ -54,6 +54,17 @@ typedef struct ist__bits {
   bool stream;
 } ist__bits;
 
+// Lines: count runs of bytes that lie together on both sides, steps in bytes
+// (any sign, zero in from for a broadcast).
+typedef struct ist__lines {
+  const char *from;
+  char *to;
+  int64_t from_step;
+  int64_t to_step;
+  int64_t count;
+  int64_t bytes;  // of a line, at least 1
+} ist__lines;
+
 typedef struct ist__copy_kernels {
   const char *name;
   void (*run[IST__ITEM_SIZES])(const ist__run *run);
@@ -65,7 +76,11 @@ typedef struct ist__copy_kernels {
   // From one element a byte, whose upper bits are dropped; what the last byte
   // of the target has left is zero.
   void (*pack)(const ist__bits *bits);
+  void (*lines)(const ist__lines *lines);  // NULL: ist__copy_lines
 } ist__copy_kernels;
+
+// Plain C, for every machine.
+void ist__copy_lines(const ist__lines *lines);
 
 // Plain C: always there.
 extern const ist__copy_kernels ist__copy_baseline;

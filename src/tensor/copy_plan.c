@@ -92,23 +92,79 @@ static int32_t closest_in_source(const ist__copy_plan *p) {
   return best;
 }
 
+// Rows that are not worth a call each, in bytes and in items.
+#define SHORT_LINE 256
+#define SHORT_RUN 16
+// A plane of fewer items costs more by itself than its items do.
+#define TINY_PLANE 48
+
+static ist__axis *rows_of(ist__copy_plan *p) {
+  return &p->axes[p->count - 2];
+}
+
+static ist__axis *columns_of(ist__copy_plan *p) {
+  return &p->axes[p->count - 1];
+}
+
 // Of the outer axes, the one along which the source lies close goes next to the
 // innermost, where blocks make use of it. Where the target lies close too, or
 // the source does not move, a row is one run.
 static void choose_plane(ist__copy_plan *p) {
-  const ist__axis *columns = &p->axes[p->count - 1];
+  const ist__axis *columns = columns_of(p);
   p->way = IST__PLANE_RUNS;
+  if (columns->from == p->item && columns->to == p->item &&
+      columns->extent * p->item <= SHORT_LINE) {
+    p->way = IST__PLANE_LINES;
+    return;
+  }
   int32_t rows = closest_in_source(p);
   if (rows < 0 || columns->from == 0 ||
       magnitude(p->axes[rows].from) >= magnitude(columns->from)) {
     return;
   }
   make_rows(p, rows);
-  ist__axis *chosen = &p->axes[p->count - 2];
+  ist__axis *chosen = rows_of(p);
   p->way = IST__PLANE_TILES;
   if (magnitude(chosen->from) == p->item && columns->to == p->item) {
     if (chosen->from < 0) flip(p, chosen);
     p->way = IST__PLANE_TRANSPOSE;
+  }
+}
+
+// The longest outer axis, or -1 when none is longer than least.
+static int32_t longest_outer(const ist__copy_plan *p, int64_t least) {
+  int32_t best = -1;
+  for (int32_t i = p->count - 3; i >= 0; i--) {
+    if (p->axes[i].extent <= least) continue;
+    least = p->axes[i].extent;
+    best = i;
+  }
+  return best;
+}
+
+// A plane with few items, or with few items in a row, is walked the other way:
+// along its long side, or along many such planes.
+static void lengthen_runs(ist__copy_plan *p) {
+  int64_t rows = rows_of(p)->extent, columns = columns_of(p)->extent;
+  if (p->way == IST__PLANE_LINES) {
+    int32_t many = rows < 4 ? longest_outer(p, 8) : -1;
+    if (many >= 0) make_rows(p, many);
+    return;
+  }
+  int32_t many = rows * columns < TINY_PLANE
+                     ? longest_outer(p, rows > columns ? rows : columns)
+                     : -1;
+  if (many >= 0) {
+    ist__axis batch = p->axes[many];
+    for (int32_t i = many; i < p->count - 1; i++) p->axes[i] = p->axes[i + 1];
+    *columns_of(p) = batch;
+    p->way = IST__PLANE_BATCH;
+  } else if (p->way == IST__PLANE_RUNS && columns < SHORT_RUN &&
+             rows > columns) {
+    ist__axis long_side = *rows_of(p);
+    *rows_of(p) = *columns_of(p);
+    *columns_of(p) = long_side;
+    p->way = IST__PLANE_TILES;
   }
 }
 
@@ -143,5 +199,6 @@ void ist__copy_plan_make(const ist__view *source, const ist__view *target,
   widen_item(out);
   fill_plane(out);
   choose_plane(out);
+  lengthen_runs(out);
   out->number = size_number(out->item);
 }

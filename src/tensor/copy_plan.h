@@ -20,7 +20,10 @@ typedef enum ist__plane_way {
   IST__PLANE_RUNS = 0,       // row by row
   IST__PLANE_TRANSPOSE = 1,  // the source lies close along its rows, the target
                              // along its columns
-  IST__PLANE_TILES = 2       // like that, but neither without gaps
+  IST__PLANE_TILES = 2,      // like that, but neither without gaps
+  IST__PLANE_LINES = 3,      // as runs, of few bytes without gaps
+  IST__PLANE_BATCH = 4       // tiny planes: the columns run over many of them,
+                             // the last outer axis and the rows over one
 } ist__plane_way;
 
 // axes[0 .. count - 1], outermost first; the last two are a plane's rows and

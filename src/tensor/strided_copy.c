@@ -24,6 +24,7 @@ typedef struct walk {
   int64_t columns;    // of a part
   int64_t row_parts;  // of a plane
   int64_t column_parts;
+  uint64_t planes;  // of the plan, as its outer axes count them
 } walk;
 
 static void copy_run(const walk *w, int64_t count, const char *from, char *to) {
@@ -33,20 +34,33 @@ static void copy_run(const walk *w, int64_t count, const char *from, char *to) {
 }
 
 // Two axes whose close sides differ, in tiles: each line of the source that a
-// tile touches is then used whole before it is dropped.
+// tile touches is then used whole before it is dropped. Few rows: wider tiles.
 static void copy_tiles(const walk *w, int64_t rows, int64_t columns,
                        const char *from, char *to) {
   const ist__axis *row = &w->plan.axes[w->plan.count - 2];
   const ist__axis *column = row + 1;
+  int64_t most = rows < TILE ? TILE * TILE / rows : TILE;
   for (int64_t r = 0; r < rows; r += TILE) {
     int64_t row_end = rows - r < TILE ? rows : r + TILE;
-    for (int64_t c = 0; c < columns; c += TILE) {
-      int64_t width = columns - c < TILE ? columns - c : TILE;
+    for (int64_t c = 0; c < columns; c += most) {
+      int64_t width = columns - c < most ? columns - c : most;
       for (int64_t i = r; i < row_end; i++) {
         copy_run(w, width, from + i * row->from + c * column->from,
                  to + i * row->to + c * column->to);
       }
     }
+  }
+}
+
+static void copy_lines(const walk *w, int64_t rows, int64_t columns,
+                       const char *from, char *to) {
+  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
+  ist__lines lines = {from,    to,   row->from,
+                      row->to, rows, columns * w->plan.item};
+  if (w->kernels->lines != NULL) {
+    w->kernels->lines(&lines);
+  } else {
+    ist__copy_lines(&lines);
   }
 }
 
@@ -65,7 +79,11 @@ static void copy_part(const walk *w, int64_t rows, int64_t columns,
     case IST__PLANE_TILES:
       copy_tiles(w, rows, columns, from, to);
       return;
+    case IST__PLANE_LINES:
+      copy_lines(w, rows, columns, from, to);
+      return;
     case IST__PLANE_RUNS:
+    case IST__PLANE_BATCH:
       break;
   }
   for (int64_t i = 0; i < rows; i++) {
@@ -120,8 +138,15 @@ static void copy_planes(const walk *w, uint64_t first, uint64_t end) {
 static uint64_t copy_block(const walk *w, uint64_t number) {
   const ist__axis *row = &w->plan.axes[w->plan.count - 2];
   const ist__axis *column = row + 1;
-  int64_t c = (int64_t)(number % (uint64_t)w->column_parts) * w->columns;
-  number /= (uint64_t)w->column_parts;
+  int64_t c;
+  if (w->plan.way == IST__PLANE_BATCH) {
+    // All planes of some columns, which are in a cache then, come first.
+    c = (int64_t)(number / w->planes) * w->columns;
+    number %= w->planes;
+  } else {
+    c = (int64_t)(number % (uint64_t)w->column_parts) * w->columns;
+    number /= (uint64_t)w->column_parts;
+  }
   int64_t r = (int64_t)(number % (uint64_t)w->row_parts) * w->rows;
   number /= (uint64_t)w->row_parts;
   int64_t rows = row->extent - r < w->rows ? row->extent - r : w->rows;
@@ -149,44 +174,69 @@ static int64_t parts_of(int64_t extent, int64_t part) {
   return (extent - 1) / part + 1;
 }
 
+// Bytes of the many tiny planes that are walked together: both sides stay in a
+// first cache.
+#define BATCH_BYTES 8192
+
+// A part is a whole plane.
+static void leave_planes(walk *w, uint64_t items) {
+  const ist__axis *plane = &w->plan.axes[w->plan.count - 2];
+  w->rows = plane[0].extent;
+  w->columns = plane[1].extent;
+  // A division costs as much as a small copy.
+  bool one = w->plan.count == 2;
+  w->planes = one ? 1 : items / (uint64_t)(w->rows * w->columns);
+  w->row_parts = w->column_parts = 1;
+}
+
+// A part is one row of so many tiny planes.
+static void cut_batch(walk *w) {
+  int32_t other = w->plan.count - 3;  // the third axis of a tiny plane
+  int64_t bytes = w->rows * w->plan.item;
+  if (other >= 0) bytes *= w->plan.axes[other].extent;
+  int64_t most = bytes < BATCH_BYTES / TILE ? BATCH_BYTES / bytes : TILE;
+  if (w->columns > most) w->columns = most;
+}
+
 // Cuts a plane into blocks of at most limit bytes; those of a transpose are as
 // wide as they are high, in whole tiles, where they can be.
 static void cut_plane(walk *w, int64_t limit) {
-  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
-  const ist__axis *column = row + 1;
   int64_t room = limit / w->plan.item;  // items
   int64_t least = 1;
-  if (w->plan.way != IST__PLANE_RUNS) {
+  if (w->plan.way == IST__PLANE_TRANSPOSE || w->plan.way == IST__PLANE_TILES) {
     for (least = TILE; least * least * 4 <= room;) least *= 2;
   }
-  if (least > row->extent) least = row->extent;
-  w->columns = column->extent;
+  int64_t rows = w->rows;
+  if (least > rows) least = rows;
   if (w->columns > room / least) {
     w->columns = room / least;
     if (w->columns > TILE) w->columns = w->columns / TILE * TILE;
   }
   w->rows = room / w->columns;
   if (w->rows > TILE) w->rows = w->rows / TILE * TILE;
-  if (w->rows > row->extent) w->rows = row->extent;
-  w->row_parts = parts_of(row->extent, w->rows);
-  w->column_parts = parts_of(column->extent, w->columns);
+  if (w->rows > rows) w->rows = rows;
 }
 
-// Copies a long plan in ranges; false when it was cancelled.
-static bool copy_long(const ist__copy_engine *engine, ist__watch *watch,
-                      walk *w, uint64_t items) {
-  const ist__axis *row = &w->plan.axes[w->plan.count - 2];
-  const ist__axis *column = row + 1;
+static void count_parts(walk *w) {
+  const ist__axis *plane = &w->plan.axes[w->plan.count - 2];
+  w->row_parts = parts_of(plane[0].extent, w->rows);
+  w->column_parts = parts_of(plane[1].extent, w->columns);
+}
+
+// Copies a plan in ranges of at most limit bytes; false when it was cancelled.
+static bool copy_ranges(const ist__copy_engine *engine, ist__watch *watch,
+                        walk *w, uint64_t items) {
   uint64_t item = (uint64_t)w->plan.item;
   uint64_t limit = ist__range_bytes(engine, items * item);
-  uint64_t plane = (uint64_t)(row->extent * column->extent);
   cut_plane(w, (int64_t)limit);
-  uint64_t parts = (uint64_t)(w->row_parts * w->column_parts);
-  ist__ranges ranges = {.count = items / plane * parts,
-                        .step = parts == 1 ? limit / (plane * item) : 1,
-                        .units = items,
-                        .task = copy_parts,
-                        .work = w};
+  count_parts(w);
+  uint64_t step = limit / ((uint64_t)(w->rows * w->columns) * item);
+  ist__ranges ranges = {
+      .count = w->planes * (uint64_t)(w->row_parts * w->column_parts),
+      .step = step < 1 ? 1 : step,
+      .units = items,
+      .task = copy_parts,
+      .work = w};
   return ist__ranges_run(engine, watch, &ranges);
 }
 
@@ -205,15 +255,19 @@ static bool copy_bytes(const ist__copy_engine *engine, ist__watch *watch,
   uint64_t item = target->padded ? 1 : target->dtype.bits / 8U;
   uint64_t nbytes = target->count * item;
   w.stream = nbytes > IST__STREAM_BYTES;
-  if (is_cut(engine, watch, nbytes)) {
-    return copy_long(engine, watch, &w, nbytes / (uint64_t)w.plan.item);
+  uint64_t items = nbytes >> w.plan.number;
+  leave_planes(&w, items);
+  if (w.plan.way == IST__PLANE_BATCH) {
+    cut_batch(&w);
+    count_parts(&w);
   }
-  const ist__axis *plane = &w.plan.axes[w.plan.count - 2];
+  if (is_cut(engine, watch, nbytes)) {
+    return copy_ranges(engine, watch, &w, items);
+  }
   if (w.plan.count == 2) {
-    copy_part(&w, plane[0].extent, plane[1].extent, w.plan.from, w.plan.to);
+    copy_part(&w, w.rows, w.columns, w.plan.from, w.plan.to);
   } else {
-    uint64_t area = (uint64_t)(plane[0].extent * plane[1].extent);
-    copy_planes(&w, 0, nbytes / (uint64_t)w.plan.item / area);
+    (void)copy_parts(&w, 0, w.planes * (uint64_t)w.column_parts);
   }
   return ist__watch_step(watch, 1, 1);
 }

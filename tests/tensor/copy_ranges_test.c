@@ -51,6 +51,28 @@ static const layout layouts[] = {
     {"a broadcast", F32, 2, {999, 1001}, {0, 1}, {0}, 0, 0},
     {"a broadcast of columns", F32, 2, {999, 1001}, {1, 0}, {0}, 0, 0},
     {"a target with gaps", F32, 2, {999, 1001}, {0}, {1111, 1}, 0, 0},
+    {"short lines", F32, 2, {300001, 3}, {4, 1}, {0}, 0, 0},
+    {"swapped lines", U8, 3, {1001, 500, 5}, {5, 5005, 1}, {0}, 0, 0},
+    {"long lines", F32, 3, {90, 70, 80}, {80, 7200, 1}, {0}, 0, 0},
+    {"few lines of each", U8, 3, {99001, 2, 7}, {14, -7, 1}, {0}, 0, 0},
+    {"a broadcast to three", F32, 2, {200001, 3}, {1, 0}, {0}, 0, 0},
+    {"tiny transposes", F32, 3, {50001, 3, 3}, {9, 1, 3}, {0}, 0, 0},
+    {"tiny planes in an order",
+     U8,
+     4,
+     {31, 9001, 2, 3},
+     {6, 186, 1, -2},
+     {0},
+     0,
+     0},
+    {"tiny planes with gaps",
+     U8,
+     4,
+     {3, 2, 100003, 2},
+     {1, 3, 13, 6},
+     {0},
+     0,
+     0},
     {"pairs", F32, 3, {700, 600, 2}, {2, 1400, 1}, {0}, 0, 0},
     {"unpacking", INT4, 1, {3000001}, {0}, {0}, 0, 1},
     {"packing", INT4, 1, {3000001}, {0}, {0}, 1, 0},
@@ -113,8 +135,15 @@ COUNTING(4)
 COUNTING(8)
 COUNTING(16)
 
+static void count_lines(const ist__lines *l) {
+  for (int64_t n = 0; n < l->count; n++) {
+    count_item(l->to + n * l->to_step, l->bytes);
+  }
+}
+
 static const ist__copy_kernels counting = {
     .name = "counting",
+    .lines = count_lines,
     .run = {count_run_1, count_run_2, count_run_4, count_run_8, count_run_16},
     .transpose = {count_plane_1, count_plane_2, count_plane_4, count_plane_8,
                   count_plane_16}};
