@@ -2,6 +2,7 @@
 """Capsules with wrong numbers, by every door of the package: refused in one
 line before they are consumed, and freed exactly once by whoever had them."""
 
+import array
 import ctypes
 import gc
 
@@ -228,3 +229,47 @@ def test_hostile__strides_are_written_normal():
     t = isthmus.from_dlpack(Producer(range(128), shape=(128, 1),
                                      strides=(1, 99)))
     assert t.strides == (1, 1)
+
+
+class Pair(ctypes.Structure):
+    _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_float)]
+
+
+def released():
+    view = memoryview(b"abc")
+    view.release()
+    return view
+
+
+BUFFERS = {
+    "swapped": ((ctypes.c_int32.__ctype_be__ * 3)(), 205),
+    "structs": ((Pair * 2)(), 205),
+    "characters": (memoryview(b"abcd").cast("c"), 205),
+    "pointers": ((ctypes.c_void_p * 2)(), 205),
+    "long_doubles": ((ctypes.c_longdouble * 2)(), 205),
+    "letters": (array.array("u", "ab"), 205),
+    "released": (released(), 214),
+    "off_its_item": (memoryview(bytearray(9))[1:].cast("i"), 207),
+}
+
+
+@pytest.mark.parametrize("case", BUFFERS)
+def test_hostile__buffers_that_are_no_plain_numbers_are_refused(case):
+    source, code = BUFFERS[case]
+    with pytest.raises(isthmus.Error) as e:
+        isthmus.from_dlpack(source)
+    assert e.value.code == code and isinstance(e.value, BufferError)
+    assert "needs" in str(e.value) and "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_hostile__an_offset_is_folded_when_it_leaves_again(legacy):
+    """NVIDIA/cuda-python#2592: not lost, and not counted twice."""
+    producer = Producer(range(8), shape=(4,), byte_offset=16, legacy=legacy)
+    t = isthmus.from_dlpack(isthmus.from_dlpack(producer))
+    for version in (None, (1, 3)):
+        again = isthmus.from_dlpack(t.__dlpack__(max_version=version))
+        # What came by a legacy capsule is read-only, which none can say.
+        if version is not None or not legacy:
+            assert again.address == producer.address + 16
+        assert memoryview(again).tolist() == [4.0, 5.0, 6.0, 7.0]

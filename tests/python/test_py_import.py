@@ -122,7 +122,7 @@ def test_import__refuses_hostile_numbers(case, legacy):
     assert producer.freed == 0
 
 
-@pytest.mark.parametrize("code", [2, 8, 12, 17])
+@pytest.mark.parametrize("code", [2, 4, 7, 8, 12, 14, 17, 18])
 def test_import__refuses_a_device_that_no_backend_serves(code):
     producer = Producer(device=(code, 0))
     with pytest.raises(BufferError) as e:
@@ -193,6 +193,7 @@ class OnlyVersioned:
 @pytest.mark.parametrize("kind", [NoKeywords, OnlyVersioned])
 @pytest.mark.parametrize("copy", [None, False])
 def test_import__negotiates_keywords_with_old_and_new_producers(kind, copy):
+    """torchpipe/torchpipe#65: at run time, never by a header's version."""
     source = kind()
     tensor = isthmus.from_dlpack(source, copy=copy)
     assert tensor.address == source.producer.address
