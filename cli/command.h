@@ -56,6 +56,8 @@ typedef struct ist__cmd {
   ist_option *options;  // of the backends
   size_t option_count;
   const char *dtype, *shape, *strides, *address;
+  const char *astype;  // what move converts to; NULL: nothing
+  bool saturate;
   ist_options wish;
   ist__opened *opened;
   size_t opened_count, opened_room;

@@ -181,6 +181,12 @@ static int take(ist__cmd *cmd, int option, const char *argument) {
     case OPTION_DTYPE:
       cmd->dtype = argument;
       break;
+    case OPTION_ASTYPE:
+      cmd->astype = argument;
+      break;
+    case OPTION_SATURATE:
+      cmd->saturate = true;
+      break;
     case OPTION_SHAPE:
     case OPTION_STRIDES:
     case OPTION_ADDRESS:

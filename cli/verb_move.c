@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // verb_move.c: isthmus move SRC DST: a tensor of a file, over devices, to a
-// file or a device, with a receipt for each crossing.
+// file or a device, with a receipt for each crossing; with --astype its values
+// are converted first.
 
 #include <inttypes.h>
 #include <string.h>
@@ -91,10 +92,37 @@ static ist_code save(journey *j, ist_error *err) {
   return code;
 }
 
+// Converts the values as --astype says; the result is on the host.
+static ist_code convert(journey *j, ist_error *err) {
+  DLDataType dtype;
+  ist_tensor *made = NULL;
+  step *s = &j->steps[j->step_count];
+  *s = (step){j->at, "host", {.struct_size = sizeof s->receipt}};
+  ist_code code = ist_dtype_parse(j->cmd->astype, &dtype, err);
+  if (code != IST_OK) return code;
+  ist_options watched = {.struct_size = sizeof watched};
+  ist__cmd_progress(j->cmd, "converting to %s", j->cmd->astype);
+  ist__cmd_watch(j->cmd, &watched);
+  ist_convert_options options = {.struct_size = sizeof options,
+                                 .saturate = j->cmd->saturate,
+                                 .progress = watched.progress,
+                                 .progress_self = watched.progress_self};
+  code =
+      ist_tensor_convert(j->tensor, dtype, &options, &made, &s->receipt, err);
+  ist__cmd_progress(j->cmd, NULL);
+  if (code != IST_OK) return code;
+  ist_tensor_release(j->tensor);
+  j->tensor = made;
+  j->at = "host";
+  j->step_count++;
+  return IST_OK;
+}
+
 static ist_code go(journey *j, ist_error *err) {
   ist__cmd *cmd = j->cmd;
   ist_code code = ist__cmd_load(cmd, cmd->operands.at[0], &j->tensor, err);
   if (code == IST_OK) j->mapped = ist__tensor_is_mapped(j->tensor);
+  if (code == IST_OK && cmd->astype != NULL) code = convert(j, err);
   for (size_t i = 0; code == IST_OK && i < cmd->vias.count; i++) {
     code = cross(j, cmd->vias.at[i], err);
   }
@@ -156,13 +184,16 @@ int ist__verb_move(ist__cmd *cmd) {
     return ist__cmd_usage(cmd, "it needs SRC and DST, and %zu were given",
                           cmd->operands.count);
   }
+  if (cmd->saturate && cmd->astype == NULL) {
+    return ist__cmd_usage(cmd, "--saturate needs --astype DTYPE");
+  }
   j.at = cmd->operands.at[0];
   if (ist__cmd_place(cmd->operands.at[0], &j.from, &err) != IST_OK ||
       ist__cmd_output(cmd->operands.at[1], &j.to, &err) != IST_OK) {
     return ist__cmd_fail(cmd, &err);
   }
   if (j.to.kind == IST_PLACE_STREAM) cmd->report = stderr;
-  size_t room = (cmd->vias.count + 2) * sizeof *j.steps;
+  size_t room = (cmd->vias.count + 3) * sizeof *j.steps;
   j.steps = ist_allocate(cmd->context, room, _Alignof(step));
   ist_code code =
       j.steps != NULL

@@ -43,7 +43,7 @@ _isthmus() {
       COMPREPLY=($(compgen -W '--help -h --version -V --json -j --option -O' -- "$word"))
       return ;;
     move:-*)
-      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --via --option -O --copy -c --read-only --mutable-source --dtype -d' -- "$word"))
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --via --option -O --copy -c --read-only --mutable-source --dtype -d --astype --saturate' -- "$word"))
       return ;;
     run:-*)
       COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --output -o --option -O --copy -c --read-only --mutable-source --dtype -d' -- "$word"))

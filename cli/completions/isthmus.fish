@@ -21,6 +21,8 @@ complete -c isthmus -n '__isthmus_verb move run route' -l copy -s c -x -a 'auto 
 complete -c isthmus -n '__isthmus_verb move run route' -l read-only -x -a 'auto refuse copy allow' -d 'what to do when a target could write memory that is read-only'
 complete -c isthmus -n '__isthmus_verb move run route' -l mutable-source -x -a 'alias copy' -d 'what to do when the source may be written later'
 complete -c isthmus -n '__isthmus_verb move run route' -l dtype -s d -x -d 'what .npy items of type V1 or V2 are (bfloat16, float8_e5m2, ...); for route the element type'
+complete -c isthmus -n '__isthmus_verb move' -l astype -x -d 'convert the values to another floating-point dtype first: bfloat16, float8_e4m3fn, ...'
+complete -c isthmus -n '__isthmus_verb move' -l saturate -d 'with --astype: what is too large, and infinity, becomes the largest number of DTYPE'
 complete -c isthmus -n '__isthmus_verb route' -l shape -x -d 'the shape, where A is no file (default 64; "" is a scalar)'
 complete -c isthmus -n '__isthmus_verb route' -l strides -x -d 'the strides in elements, where A is no file (default row-major)'
 complete -c isthmus -n '__isthmus_verb route' -l address -x -d 'the address of element 0, where A is no file (default 4096)'
