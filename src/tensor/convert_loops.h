@@ -83,9 +83,11 @@ static inline uint32_t narrow(uint32_t x, const ist__float_format f,
   uint32_t a = x & ~FLOAT32_SIGN;
   uint32_t normal = a + (UINT32_C(1) << (shift - 1)) - 1 + (a >> shift & 1);
   normal = (normal >> shift) - ((uint32_t)(127 - f.bias) << f.mantissa_bits);
-  // A subnormal of the target loses as many bits more as it lies below.
-  uint32_t drop = shift + (uint32_t)(128 - f.bias) - (a >> 23);
-  drop = drop > 25 ? 25 : drop;
+  // A subnormal of the target loses as many bits more as it lies below; 25 is
+  // more than there are.
+  const uint32_t lowest = (uint32_t)(128 - f.bias);
+  uint32_t below = (a >> 23) < lowest ? lowest - (a >> 23) : 0;
+  uint32_t drop = shift + below > 25 ? 25 : shift + below;
   uint32_t significand = (a & 0x7fffff) | 0x800000;
   uint32_t small =
       significand + (UINT32_C(1) << (drop - 1)) - 1 + (significand >> drop & 1);
