@@ -307,7 +307,9 @@ static bool copy(const ist__copy_engine *engine, ist__watch *watch,
   bool bits = target->dtype.bits < 8 && !(source->padded && target->padded);
   if (bits) return copy_bits(engine, watch, source, target);
   bool line = (source->layout | target->layout) == IST_LAYOUT_ROW_MAJOR;
-  if (!line || is_cut(engine, watch, target->nbytes)) {
+  // What is long is written past the caches by the inner loops.
+  if (!line || target->nbytes > IST__STREAM_BYTES ||
+      is_cut(engine, watch, target->nbytes)) {
     return copy_bytes(engine, watch, source, target);
   }
   memcpy(ist__view_address(target), ist__view_address(source), target->nbytes);

@@ -290,12 +290,92 @@ static void progress__hears_nothing_of_an_alias(void **state) {
   end(&w);
 }
 
+// One of eight that copy through one context at once.
+typedef struct copier {
+  world *w;
+  float *memory;
+  ist_code code;
+  uint64_t told;
+} copier;
+
+static void *copy_often(void *self) {
+  copier *c = self;
+  ist_tensor *t = wrapped(c->w);
+  DLTensor target = c->w->source.dl_tensor;
+  target.data = c->memory;
+  target.strides = NULL;
+  for (int i = 0; i < 4 && c->code == IST_OK; i++) {
+    listener l;
+    ist_options options = options_of(&l, 0);
+    memset(c->memory, 0, nbytes);
+    c->code = ist_tensor_copy_into(t, &target, i % 2 == 0 ? &options : NULL,
+                                   NULL, NULL);
+    c->told += i % 2 == 0 ? l.last : 0;
+  }
+  ist_tensor_release(t);
+  return NULL;
+}
+
+static void copies__of_eight_threads_share_one_pool(void **state) {
+  (void)state;
+  enum {
+    copier_count = 8
+  };
+  world w;
+  begin(&w, 4);
+  copier copiers[copier_count];
+  pthread_t threads[copier_count];
+  for (int i = 0; i < copier_count; i++) {
+    copiers[i] = (copier){.w = &w, .memory = malloc(nbytes)};
+    assert_int_equal(pthread_create(&threads[i], NULL, copy_often, &copiers[i]),
+                     0);
+  }
+  for (int i = 0; i < copier_count; i++) {
+    assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(copiers[i].code, IST_OK);
+    assert_int_equal(copiers[i].told, 2 * nbytes);
+    for (int k = 0; k < rows * columns; k++) {
+      float wanted = w.memory[k % columns * rows + k / columns];
+      if (copiers[i].memory[k] != wanted) fail_msg("item %d is wrong", k);
+    }
+    free(copiers[i].memory);
+  }
+  end(&w);
+}
+
+// The context goes with its threads, or is not made at all.
+static void context__with_threads_survives_each_failed_allocation(
+    void **state) {
+  (void)state;
+  counting_allocator counter;
+  counting_allocator_init(&counter);
+  ist_allocator hook = counting_allocator_hook(&counter);
+  ist_context_options options = {
+      .struct_size = sizeof options, .allocator = &hook, .threads = 3};
+  ist_code code = IST_ERR_NO_ALLOCATION;
+  for (long n = 1; code != IST_OK; n++) {
+    ist_context *context = (void *)&counter;
+    ist_error err = {0};
+    counting_allocator_arm(&counter, n);
+    code = ist_context_create(&options, &context, &err);
+    if (code != IST_OK) {
+      assert_int_equal(code, IST_ERR_NO_ALLOCATION);
+      assert_int_equal(atomic_load(&counter.failed), 1);
+      assert_null(context);
+    }
+    ist_context_release(context);
+    assert_int_equal(atomic_load(&counter.live), 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(progress__reaches_every_door_and_ends_with_all),
       cmocka_unit_test(progress__that_says_no_leaves_everything_as_it_was),
       cmocka_unit_test(progress__is_told_in_small_steps_where_the_host_copies),
       cmocka_unit_test(progress__hears_nothing_of_an_alias),
+      cmocka_unit_test(copies__of_eight_threads_share_one_pool),
+      cmocka_unit_test(context__with_threads_survives_each_failed_allocation),
   };
   return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
 }
