@@ -11,6 +11,7 @@ target_compile_definitions(isthmus_objects PRIVATE IST_BUILD)
 # instruction set.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/copy_baseline.c"
   "${PROJECT_SOURCE_DIR}/src/tensor/copy_baseline_bits.c"
+  "${PROJECT_SOURCE_DIR}/src/tensor/copy_neon.c"
   "${PROJECT_SOURCE_DIR}/src/tensor/convert_baseline.c"
   PROPERTIES COMPILE_OPTIONS "-O3")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -13,6 +13,9 @@ const ist__copy_kernels *ist__copy_kernels_at(int32_t index) {
 #if defined(__x86_64__)
   if (ist__cpu_has_avx2()) found[count++] = &ist__copy_avx2;
 #endif
+#if defined(__aarch64__)
+  found[count++] = &ist__copy_neon;
+#endif
   found[count++] = &ist__copy_baseline;
   return index >= 0 && index < count ? found[index] : NULL;
 }

@@ -95,6 +95,11 @@ void ist__baseline_pack(const ist__bits *bits);
 extern const ist__copy_kernels ist__copy_avx2;
 #endif
 
+#if defined(__aarch64__)
+// NEON: part of every aarch64.
+extern const ist__copy_kernels ist__copy_neon;
+#endif
+
 // The fastest table that this machine can run.
 const ist__copy_kernels *ist__copy_kernels_best(void);
 // Table number index of those that this machine can run, NULL after the last.
