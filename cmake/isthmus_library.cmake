@@ -17,6 +17,8 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/copy_baseline.c"
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   file(GLOB found "${PROJECT_SOURCE_DIR}/src/tensor/copy_avx2*.c")
   set_source_files_properties(${found} PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/copy_avx512.c"
+    PROPERTIES COMPILE_OPTIONS "-O3;-mavx2;-mavx512f;-mavx512bw")
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/convert_avx2.c"
     PROPERTIES COMPILE_OPTIONS "-O3;-mavx2;-mf16c")
 endif()

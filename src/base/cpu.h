@@ -11,6 +11,13 @@ static inline bool ist__cpu_has_avx2(void) {
   return __builtin_cpu_supports("avx2") != 0;
 }
 
+// AVX-512 for 32-bit and 16-bit items; also asks whether the system saves its
+// registers.
+static inline bool ist__cpu_has_avx512(void) {
+  return ist__cpu_has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0;
+}
+
 // F16C: float16 to float32 and back.
 static inline bool ist__cpu_has_avx2_f16c(void) {
   return ist__cpu_has_avx2() && __builtin_cpu_supports("f16c") != 0;

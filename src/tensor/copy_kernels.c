@@ -11,6 +11,7 @@ const ist__copy_kernels *ist__copy_kernels_at(int32_t index) {
   const ist__copy_kernels *found[3];
   int32_t count = 0;
 #if defined(__x86_64__)
+  if (ist__cpu_has_avx512()) found[count++] = &ist__copy_avx512;
   if (ist__cpu_has_avx2()) found[count++] = &ist__copy_avx2;
 #endif
 #if defined(__aarch64__)

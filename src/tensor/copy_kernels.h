@@ -93,6 +93,8 @@ void ist__baseline_pack(const ist__bits *bits);
 #if defined(__x86_64__)
 // AVX2, for machines that ist__cpu_has_avx2.
 extern const ist__copy_kernels ist__copy_avx2;
+// AVX-512, for machines that ist__cpu_has_avx512.
+extern const ist__copy_kernels ist__copy_avx512;
 #endif
 
 #if defined(__aarch64__)
