@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a copy costs in C, without the price of a call from Python: the public
-// door, the engine behind it, and memcpy. Built as a shared library; run by
+// door, the engines behind it, and memcpy. Built as a shared library; run by
 // copy_native.py, which times the other sides in the same rounds.
 
 #include <stdlib.h>
@@ -8,6 +8,8 @@
 
 #include "backend/context.h"
 #include "bench_clock.h"
+#include "io/dense.h"
+#include "tensor/strided_convert.h"
 #include "tensor/strided_copy.h"
 
 // One copy, ready to be repeated. Views of the engine are checked once, as the
@@ -15,8 +17,9 @@
 typedef struct bench_copy {
   ist_context *context;
   DLManagedTensorVersioned source;  // as long as tensor
-  ist_tensor *tensor;  // NULL: the door takes no target padded otherwise
-  bool wall;           // more threads than the calling one work
+  ist_tensor *tensor;               // NULL: no door writes to such a target
+  bool wall;                        // more threads than the calling one work
+  void (*engine)(const struct bench_copy *copy);
   DLTensor target;
   ist__view from;
   ist__view to;
@@ -28,6 +31,7 @@ typedef struct bench_ends {
   DLTensor target;
   bool source_padded;  // sub-byte elements, one to a byte
   bool target_padded;
+  bool swap;  // the source's bytes are in the other order
 } bench_ends;
 
 static void no_deleter(DLManagedTensorVersioned *self) {
@@ -51,6 +55,39 @@ static void import_source(bench_copy *copy, const bench_ends *ends) {
   }
 }
 
+static void copy_elements(const bench_copy *copy) {
+  ist__strided_copy(&copy->context->copy_engine, &copy->from, &copy->to);
+}
+
+static void swap_bytes(const bench_copy *copy) {
+  ist__dense_swap(&copy->context->env, copy->to.dtype,
+                  ist__view_address(&copy->from), ist__view_address(&copy->to),
+                  copy->to.nbytes);
+}
+
+// A conversion is planned each time, as a caller's is.
+static void convert_elements(const bench_copy *copy) {
+  const ist__copy_engine *engine = &copy->context->copy_engine;
+  ist__conversion conversion;
+  ist__conversion_make(engine->convert_kernels, copy->from.dtype_number,
+                       copy->to.dtype_number, false, copy->to.count,
+                       &conversion);
+  ist_error err;
+  if (ist__strided_convert(engine, NULL, &conversion, &copy->from, &copy->to,
+                           &err)) {
+    bench_fail("copy: convert", err.message);
+  }
+}
+
+static void choose_engine(bench_copy *copy, const bench_ends *ends) {
+  bool same = copy->from.dtype_number == copy->to.dtype_number;
+  bool padded_alike = ends->source_padded == ends->target_padded;
+  copy->engine = ends->swap ? swap_bytes
+                 : same     ? copy_elements
+                            : convert_elements;
+  if (same && padded_alike && !ends->swap) import_source(copy, ends);
+}
+
 // Opens a copy by so many threads for the functions below.
 bench_copy *bench_copy_open(const bench_ends *ends, int32_t threads) {
   ist_error err;
@@ -67,7 +104,7 @@ bench_copy *bench_copy_open(const bench_ends *ends, int32_t threads) {
   }
   copy->target = ends->target;
   copy->wall = threads > 1;
-  if (ends->source_padded == ends->target_padded) import_source(copy, ends);
+  choose_engine(copy, ends);
   return copy;
 }
 
@@ -81,10 +118,6 @@ static int64_t copy_now(const bench_copy *copy) {
   return copy->wall ? bench_now() : bench_thread_now();
 }
 
-static ist_code cross(bench_copy *copy, ist_error *err) {
-  return ist_tensor_copy_into(copy->tensor, &copy->target, NULL, NULL, err);
-}
-
 // Each of the following does one copy `times` times and returns nanoseconds
 // for one: of the calling thread's own time, with more threads of the wall's.
 // This one goes through the public door.
@@ -92,7 +125,9 @@ double bench_copy_door(bench_copy *copy, size_t times) {
   ist_error err;
   int64_t start = copy_now(copy);
   for (size_t i = 0; i < times; i++) {
-    if (cross(copy, &err)) bench_fail("copy: the public door", err.message);
+    if (ist_tensor_copy_into(copy->tensor, &copy->target, NULL, NULL, &err)) {
+      bench_fail("copy: the public door", err.message);
+    }
   }
   return (double)(copy_now(copy) - start) / (double)times;
 }
@@ -101,7 +136,7 @@ double bench_copy_door(bench_copy *copy, size_t times) {
 double bench_copy_engine(bench_copy *copy, size_t times) {
   int64_t start = copy_now(copy);
   for (size_t i = 0; i < times; i++) {
-    ist__strided_copy(&copy->context->copy_engine, &copy->from, &copy->to);
+    copy->engine(copy);
   }
   return (double)(copy_now(copy) - start) / (double)times;
 }

@@ -83,6 +83,12 @@ static void read_lines(char *to, const char *from, size_t size) {
   for (int k = 0; k < 4; k++) _mm_store_si128((__m128i *)to + k, sum[k]);
 }
 
+static __m128i fold_line(__m128i sum, line l) {
+  __m128i low = _mm_xor_si128(l.part[0], l.part[1]);
+  __m128i high = _mm_xor_si128(l.part[2], l.part[3]);
+  return _mm_xor_si128(sum, _mm_xor_si128(low, high));
+}
+
 // Four pages side by side: several streams keep more lines on their way than
 // one. size is a multiple of the four pages.
 enum {
@@ -95,14 +101,101 @@ static void read_pages(char *to, const char *from, size_t size) {
   for (size_t i = 0; i < size; i += page_count * page_bytes) {
     for (size_t at = i; at < i + page_bytes; at += line_bytes) {
       for (size_t k = 0; k < page_count; k++) {
-        line l = load_line(from + at + k * page_bytes);
-        __m128i low = _mm_xor_si128(l.part[0], l.part[1]);
-        __m128i high = _mm_xor_si128(l.part[2], l.part[3]);
-        sum = _mm_xor_si128(sum, _mm_xor_si128(low, high));
+        sum = fold_line(sum, load_line(from + at + k * page_bytes));
       }
     }
   }
   _mm_store_si128((__m128i *)to, sum);
+}
+
+// The row of a square of 4-byte items of size bytes, or nearly: what a
+// transpose steps by on one of its sides.
+static size_t row_of(size_t size) {
+  size_t row = line_bytes;
+  while (row * row < 4 * size) row *= 2;
+  return row;
+}
+
+// Some lines of each row, then the next ones of each.
+static inline void read_columns(char *to, const char *from, size_t size,
+                                size_t lines) {
+  const size_t row = row_of(size);
+  const size_t chunk = lines * line_bytes;
+  __m128i sum = _mm_setzero_si128();
+  for (size_t c = 0; c < row; c += chunk) {
+    for (size_t r = c; r < size; r += row) {
+      for (size_t at = r; at < r + chunk; at += line_bytes) {
+        sum = fold_line(sum, load_line(from + at));
+      }
+    }
+  }
+  _mm_store_si128((__m128i *)to, sum);
+}
+
+// The same, asking for what comes four rows later: prefetches beyond the block
+// do nothing.
+static void read_columns_early(char *to, const char *from, size_t size) {
+  const size_t row = row_of(size);
+  const size_t chunk = 4 * line_bytes;
+  __m128i sum = _mm_setzero_si128();
+  for (size_t c = 0; c < row; c += chunk) {
+    for (size_t r = c; r < size; r += row) {
+      for (size_t at = r; at < r + chunk; at += line_bytes) {
+        _mm_prefetch((const char *)((uintptr_t)from + at + 4 * row),
+                     _MM_HINT_T0);
+        sum = fold_line(sum, load_line(from + at));
+      }
+    }
+  }
+  _mm_store_si128((__m128i *)to, sum);
+}
+
+// Sixteen rows side by side, each from its start to its end.
+static void read_rows(char *to, const char *from, size_t size) {
+  const size_t row = row_of(size);
+  __m128i sum = _mm_setzero_si128();
+  for (size_t r = 0; r < size; r += 16 * row) {
+    for (size_t c = 0; c < row; c += line_bytes) {
+      for (size_t at = r + c; at < r + 16 * row; at += row) {
+        sum = fold_line(sum, load_line(from + at));
+      }
+    }
+  }
+  _mm_store_si128((__m128i *)to, sum);
+}
+
+static inline void write_columns(char *to, const char *from, size_t size,
+                                 size_t lines) {
+  const size_t row = row_of(size);
+  const size_t chunk = lines * line_bytes;
+  const line ones = load_line(from);
+  for (size_t c = 0; c < row; c += chunk) {
+    for (size_t r = c; r < size; r += row) {
+      for (size_t at = r; at < r + chunk; at += line_bytes) {
+        stream_line(to + at, ones);
+      }
+    }
+  }
+  _mm_sfence();
+}
+
+static void read_columns_1(char *to, const char *from, size_t size) {
+  read_columns(to, from, size, 1);
+}
+static void read_columns_4(char *to, const char *from, size_t size) {
+  read_columns(to, from, size, 4);
+}
+static void read_columns_16(char *to, const char *from, size_t size) {
+  read_columns(to, from, size, 16);
+}
+static void write_columns_1(char *to, const char *from, size_t size) {
+  write_columns(to, from, size, 1);
+}
+static void write_columns_4(char *to, const char *from, size_t size) {
+  write_columns(to, from, size, 4);
+}
+static void write_columns_16(char *to, const char *from, size_t size) {
+  write_columns(to, from, size, 16);
 }
 
 #else  // plain C: what a compiler makes of it; no non-temporal stores
@@ -134,6 +227,14 @@ static const probe probes[] = {
     {"copy, non-temporal", copy_stream},
     {"write", write_plain},
     {"write, non-temporal", write_stream},
+    {"read, 1 line of each row", read_columns_1},
+    {"read, 4 lines of each row", read_columns_4},
+    {"read, 4 lines of each row, prefetched", read_columns_early},
+    {"read, 16 lines of each row", read_columns_16},
+    {"read, 16 rows side by side", read_rows},
+    {"write, non-temporal, 1 line of each row", write_columns_1},
+    {"write, non-temporal, 4 lines of each row", write_columns_4},
+    {"write, non-temporal, 16 lines of each row", write_columns_16},
 #endif
 };
 

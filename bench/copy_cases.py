@@ -146,6 +146,31 @@ def unpack(n):
                 by_torch(make, source, target[::2], target[1::2]))
 
 
+def swapped(n):
+    """f32 in the other byte order, as in a file from another machine."""
+    memory = random_block(4 * n)
+    source = End(memory, memory.view(np.float32), foreign=True)
+    target = dense_target((n,), "float32")
+    other = source.view.view(source.view.dtype.newbyteorder())
+    return Work(source, target, lambda: np.copyto(target.view, other))
+
+
+def converted(n, dtype):
+    """f32 to another float; NumPy has these dtypes from ml_dtypes."""
+    import ml_dtypes
+
+    source = random_block(4 * n).view(np.float32)
+    as_numpy = np.dtype(getattr(ml_dtypes, dtype))
+    target = make_block(n * as_numpy.itemsize)
+    view = target.view(as_numpy)
+    return Work(End(source, source),
+                End(target, target, dtype, (n,), (1,)),
+                lambda: np.copyto(view, source, casting="unsafe"),
+                by_torch(lambda from_, to: (
+                    lambda to=to.view(getattr(torch, dtype)): to.copy_(from_)),
+                    source, target))
+
+
 def small(n, kind):
     """A copy of n f32 whose cost is mostly the way to its first byte."""
     side = 1 << ((n.bit_length() - 1) // 2)
@@ -201,6 +226,10 @@ def large_cases(quick):
          lambda: unaligned(4 * many, "uint8", 1, 3)),
         ("int4 64 Mi packed", None, lambda: pack(4 * many)),
         ("int4 64 Mi unpacked", None, lambda: unpack(4 * many)),
+        ("f32 16 Mi, bytes swapped", None, lambda: swapped(many)),
+        *((f"f32 16 Mi to {dtype}", "conversion",
+           lambda dtype=dtype: converted(many, dtype))
+          for dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2")),
     ]
 
 

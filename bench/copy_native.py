@@ -26,6 +26,7 @@ class End:
     shape: tuple = ()
     strides: tuple = ()  # in elements
     padded: bool = False
+    foreign: bool = False  # bytes in the other order
 
     def __post_init__(self):
         if not self.shape:
@@ -56,7 +57,8 @@ class DLTensor(ctypes.Structure):
 class Ends(ctypes.Structure):
     _fields_ = [("source", DLTensor), ("target", DLTensor),
                 ("source_padded", ctypes.c_bool),
-                ("target_padded", ctypes.c_bool)]
+                ("target_padded", ctypes.c_bool),
+                ("swap", ctypes.c_bool)]
 
 
 def tensor_of(end):
@@ -84,28 +86,29 @@ def load_library():
 
 
 class NativeCopy:
-    """One copy, ready to be repeated. sides: {name: function of a number of
-    times, which returns the nanoseconds of one}."""
+    """One copy, ready to be repeated. door and engine do it a number of times
+    and return the nanoseconds of one."""
 
     def __init__(self, library, source, target, threads=1):
         self.library = library
         self.kept = source, target  # their memory, as long as the handle
         self.ends = Ends(tensor_of(source), tensor_of(target), source.padded,
-                         target.padded)
+                         target.padded, source.foreign)
         self.handle = library.bench_copy_open(ctypes.byref(self.ends),
                                               threads)
-        self.sides = {}
-        if source.dtype == target.dtype:
-            self.sides["engine"] = self.engine
-        # The door takes a target padded as its source is.
-        if source.padded == target.padded:
-            self.sides["door"] = self.door
+        # What the public door for copies into given memory does.
+        self.has_door = (source.dtype, source.padded, source.foreign) == (
+            target.dtype, target.padded, target.foreign)
 
     def door(self, times):
         return self.library.bench_copy_door(self.handle, times)
 
     def engine(self, times):
         return self.library.bench_copy_engine(self.handle, times)
+
+    @property
+    def best(self):
+        return self.door if self.has_door else self.engine
 
     def close(self):
         self.library.bench_copy_close(self.handle)

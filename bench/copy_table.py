@@ -49,7 +49,7 @@ def row_of(case):
         cells = [overhead_cell(case, side) for side in SMALL_SIDES]
     else:
         cells = [speed_cell(case, side) for side in SIDES]
-        if case["door"] != "door":
+        if not case["door"]:
             cells[0] += "*"
         cells.append(f"{case['traffic']:7.2f}")
     return f"{case['name']:{WIDTH}} " + "  ".join(cells) + \
@@ -76,6 +76,7 @@ class Table:
 
     def __init__(self):
         self.kind = None
+        self.goals = []
 
     def show(self, case):
         kind = case["group"] == "small"
@@ -83,6 +84,8 @@ class Table:
             print(("" if self.kind is None else "\n") + head_of(case))
             self.kind = kind
         print(row_of(case), flush=True)
+        self.goals += [goal["met"] for goal in case["goals"]]
 
     def close(self):
         print("\n".join(NOTES))
+        print(f"goals: {sum(self.goals)} of {len(self.goals)} met")
