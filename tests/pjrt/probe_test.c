@@ -163,6 +163,15 @@ static void told_layouts__are_not_believed(void **state) {
   }
 }
 
+// A tile that cuts nothing is no reason not to lend an address.
+static void told_tiles__that_cut_nothing_are_no_tiles(void **state) {
+  (void)state;
+  ist_capability found = probe("addressable=1 layout=tiled_by_one");
+  ist_capability plain = probe("addressable=1");
+  assert_int_equal(found.can, ALL);
+  assert_int_equal(found.layouts, plain.layouts);
+}
+
 // S1 and U1 abort before 0.94, the F6 types before 0.114: the lying plugin
 // notes when one of them is tried.
 static void newer_types__are_not_tried_on_older_plugins(void **state) {
@@ -238,6 +247,7 @@ int main(void) {
       cmocka_unit_test(values_that_change__leave_nothing),
       cmocka_unit_test(missing_slots__cost_what_they_carry),
       cmocka_unit_test(told_layouts__are_not_believed),
+      cmocka_unit_test(told_tiles__that_cut_nothing_are_no_tiles),
       cmocka_unit_test(newer_types__are_not_tried_on_older_plugins),
       cmocka_unit_test(other_memories__are_reached_or_not_offered),
       cmocka_unit_test(failing_once__costs_no_more_than_a_capability),
