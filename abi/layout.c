@@ -4,6 +4,7 @@
 
 #include <isthmus/backend.h>
 #include <isthmus/dlpack.h>
+#include <isthmus/dtype.h>
 #include <isthmus/error.h>
 #include <isthmus/geometry.h>
 #include <isthmus/isthmus.h>
@@ -150,6 +151,13 @@ PIN((long)kDLFloat8_e8m0fnu, 14);
 PIN((long)kDLFloat6_e2m3fn, 15);
 PIN((long)kDLFloat6_e3m2fn, 16);
 PIN((long)kDLFloat4_e2m1fn, 17);
+PIN((long)IST_PACKING_AS_IS, 0);
+PIN((long)IST_PACKING_PACKED, 1);
+PIN((long)IST_PACKING_PADDED, 2);
+PIN((long)IST_PACKING_PAIRS, 3);
+PIN((long)IST_PAIRS_ODD, 0);
+PIN((long)IST_PAIRS_APART, 1);
+PIN((long)IST_PAIRS_WHOLE, 2);
 PIN(offsetof(ist_error, code), 0);
 PIN(offsetof(ist_error, native), 4);
 PIN(offsetof(ist_error, message), 8);
@@ -196,6 +204,7 @@ PIN((long)IST_ERR_FILE_TRUNCATED, 211);
 PIN((long)IST_ERR_FILE_DTYPE, 212);
 PIN((long)IST_ERR_PROGRAM, 213);
 PIN((long)IST_ERR_PRODUCER, 214);
+PIN((long)IST_ERR_PACKING, 215);
 PIN((long)IST_ERR_NO_BACKEND, 301);
 PIN((long)IST_ERR_PLUGIN_LOAD, 302);
 PIN((long)IST_ERR_NOT_A_PLUGIN, 303);
@@ -319,11 +328,14 @@ PIN(offsetof(ist_offer, in_place), 48);
 PIN(offsetof(ist_offer, peer), 49);
 PIN(offsetof(ist_offer, padded), 50);
 PIN(offsetof(ist_offer, order), 56);
-PIN(sizeof(ist_offer), 64);
+PIN(offsetof(ist_offer, pairs), 64);
+PIN(offsetof(ist_offer, count), 72);
+PIN(sizeof(ist_offer), 80);
 PIN(offsetof(ist_wish, struct_size), 0);
 PIN(offsetof(ist_wish, copy), 8);
 PIN(offsetof(ist_wish, read_only), 12);
 PIN(offsetof(ist_wish, mutable_source), 16);
+PIN(offsetof(ist_wish, packing), 20);
 PIN(sizeof(ist_wish), 24);
 PIN(offsetof(ist_spec, struct_size), 0);
 PIN(offsetof(ist_spec, dtype), 8);
@@ -342,7 +354,9 @@ PIN(offsetof(ist_options, source_name), 40);
 PIN(offsetof(ist_options, target_name), 48);
 PIN(offsetof(ist_options, progress), 56);
 PIN(offsetof(ist_options, progress_self), 64);
-PIN(sizeof(ist_options), 72);
+PIN(offsetof(ist_options, packing), 72);
+PIN(offsetof(ist_options, source_packing), 76);
+PIN(sizeof(ist_options), 80);
 PIN(offsetof(ist_convert_options, struct_size), 0);
 PIN(offsetof(ist_convert_options, saturate), 8);
 PIN(offsetof(ist_convert_options, padded), 9);

@@ -25,8 +25,8 @@ LEAVES = ("cli", "python", "tests", "bench", "examples")
 # Names that others gave: theirs may be as long as they like.
 FOREIGN_LISTS = ("src/backend/pjrt/slots.def", "src/backend/pjrt/structs.def")
 FOREIGN = ("PJRT_", "IST_SLOT_", "DLPACK_", "kDL")
-PUBLIC = ("version.h", "dlpack.h", "error.h", "geometry.h", "isthmus.h",
-          "backend.h", "pjrt.h")
+PUBLIC = ("version.h", "dlpack.h", "error.h", "dtype.h", "geometry.h",
+          "isthmus.h", "backend.h", "pjrt.h")
 
 
 class Source(NamedTuple):

@@ -16,6 +16,7 @@
 #define ISTHMUS_ISTHMUS_H_
 
 #include <isthmus/dlpack.h>
+#include <isthmus/dtype.h>
 #include <isthmus/error.h>
 #include <isthmus/geometry.h>
 #include <isthmus/version.h>
@@ -231,28 +232,6 @@ typedef struct ist_memory_info {
 IST_API ist_code ist_device_memory(const ist_device *device, size_t index,
                                    ist_memory_info *out, ist_error *err);
 
-// ---------------------------------------------------------------- dtypes --
-
-// The name of a dtype ("float32", "bfloat16", "float4_e2m1fn"; with lanes
-// above 1 "float32x4"), written to buffer and cut to size, its NUL included.
-// Borrows buffer. Fails: DTYPE for a dtype without a name.
-// Threads: any. Since: 0.1.
-IST_API ist_code ist_dtype_name(DLDataType dtype, char *buffer, size_t size);
-
-// The dtype of a name. Borrows name. Fails: ARGUMENT, DTYPE.
-// Threads: any. Since: 0.1.
-IST_API ist_code ist_dtype_parse(const char *name, DLDataType *out,
-                                 ist_error *err);
-
-// The dtype's number in src/tensor/dtype.def, its bit in
-// ist_capability.dtypes; -1 for a dtype without a name.
-// Borrows nothing. Fails: never. Threads: any. Since: 0.1.
-IST_API int32_t ist_dtype_number(DLDataType dtype);
-
-// The name of a DLPack device code ("cpu", "cuda_host", ...), or NULL.
-// Lends a static string. Fails: never. Threads: any. Since: 0.1.
-IST_API const char *ist_device_code_name(int32_t device_type);
-
 // ------------------------------------------------------ routes, receipts --
 
 typedef enum ist_copy {
@@ -327,6 +306,9 @@ typedef struct ist_offer {
   bool padded;                   // sub-byte elements, one to a byte
   int64_t order;                 // ist_fit.order_code, to be named where the
                                  // target could view it permuted; 0: not told
+  ist_pairs pairs;               // read when the wish is IST_PACKING_PAIRS
+  uint64_t count;  // elements, for what a repacking copy moves; 0:
+                   // nbytes tells it
 } ist_offer;
 
 typedef struct ist_wish {
@@ -334,6 +316,7 @@ typedef struct ist_wish {
   ist_copy copy;
   ist_read_only read_only;
   ist_mutable_source mutable_source;
+  ist_packing packing;  // how sub-byte elements are to lie at the target
 } ist_wish;
 
 // Decides how an offer crosses to a target. A pure function: reads its
@@ -400,6 +383,14 @@ typedef struct ist_options {
   const char *target_name;
   ist_progress_fn progress;  // NULL: nobody is told
   void *progress_self;
+  // How sub-byte elements are to lie at the target; what lies otherwise is
+  // repacked by the one copy. copy_into: how they lie in the target, as in the
+  // source when AS_IS. PAIRS: exports only.
+  ist_packing packing;
+  // import: how those of a tensor without a version lie, which cannot say it:
+  // PACKED or PADDED where the producer is known. AS_IS: a tensor whose size
+  // does not tell is refused. A versioned tensor's flag decides.
+  ist_packing source_packing;
 } ist_options;
 
 // Imports a DLPack tensor to a device: a view where the memory allows it, one
@@ -415,8 +406,11 @@ IST_API ist_code ist_tensor_import(const ist_device *device,
                                    ist_receipt *receipt, ist_error *err);
 
 // The same for the kind without a version. It says nothing about writing, so
-// it counts as READ_ONLY unless options->grant tells more.
-// Takes source, Gives *out. Fails: as ist_tensor_import. Threads: any.
+// it counts as READ_ONLY unless options->grant tells more; nor how elements
+// below 8 bits lie, so that those are refused unless one element, pairs or
+// options->source_packing tell it.
+// Takes source, Gives *out. Fails: as ist_tensor_import, and PACKING.
+// Threads: any.
 // Since: 0.1.
 IST_API ist_code ist_tensor_import_legacy(const ist_device *device,
                                           DLManagedTensor *source,
@@ -482,8 +476,9 @@ IST_API ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
 
 // Copies a tensor's elements into memory of this process of the same dtype and
 // shape, any strides without overlap. Of options (NULL allowed) only the names
-// and progress are read; a cancelled copy leaves the memory partly written.
-// Borrows all. Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, CANCELLED, NDIM
+// and packing are read, and progress; a cancelled copy leaves the memory partly
+// written. Borrows all.
+// Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, CANCELLED, NDIM
 // .. DEVICE_CODE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_copy_into(ist_tensor *tensor,
                                       const DLTensor *target,

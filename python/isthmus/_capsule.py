@@ -24,7 +24,9 @@ class Once:
         return (1, 0)
 
 
-def unread(name: str, shape: tuple[int, ...]) -> _core.Tensor:
+def unread(
+    name: str, shape: tuple[int, ...], padded: bool = False,
+) -> _core.Tensor:
     """A tensor for plans only: its geometry, dense, at an aligned address that
     nobody reads."""
-    return _core.wrap(None, 4096, name, tuple(shape), None, False, False)
+    return _core.wrap(None, 4096, name, tuple(shape), None, False, padded)

@@ -74,6 +74,7 @@ typedef struct ist__py_device {
 typedef struct ist__py_consumer {
   PyObject_HEAD ist_capability capability;
   bool legacy;  // takes the kind without a version only
+  ist_packing packing;
 } ist__py_consumer;
 
 // ------------------------------------------------------- _core_owner.c --
@@ -202,6 +203,9 @@ PyObject *ist__py_peek(PyObject *module, PyObject *capsule);
 // long as nobody takes that.
 PyObject *ist__py_look(ist__py_state *state, PyObject *capsule,
                        ist__py_managed source);
+// None, "packed", "padded" or "pairs" -> enum; -1 with an exception set.
+int ist__py_parse_packing(ist__py_state *state, PyObject *value,
+                          ist_packing last, ist_packing *out);
 
 // ------------------------------------------------ _core_array_interface.c --
 DLManagedTensorVersioned *ist__py_from_interface(ist__py_state *state,
@@ -262,6 +266,7 @@ bool ist__py_dtype_from_format(const char *format, Py_ssize_t itemsize,
                                DLDataType *out);
 // The dtype of an array-interface typestr; false when there is none.
 bool ist__py_dtype_from_typestr(const char *text, DLDataType *out);
+PyObject *ist__py_dtypes(PyObject *module, PyObject *unused);
 
 // ------------------------------------------------------ _core_device.c --
 PyObject *ist__py_device_type(PyObject *module);

@@ -179,7 +179,7 @@ class Consumer:
         alignment: int,
         honours_read_only: bool,
         legacy: bool,
-        padded: bool = False,
+        packing: str | None = None,
     ) -> None: ...
 
 def from_dlpack(
@@ -187,6 +187,7 @@ def from_dlpack(
     *,
     device: Device | Backend | tuple[int, int] | None = None,
     copy: bool | None = None,
+    packing: Literal["packed", "padded"] | None = None,
 ) -> Tensor: ...
 def open(
     place: str,
@@ -194,7 +195,9 @@ def open(
     path: str | os.PathLike[str] | None = None,
     options: Mapping[str, _Option] | None = None,
 ) -> Backend: ...
-def import_host(x: Any, grant: int, /) -> Tensor: ...
+def import_host(
+    x: Any, grant: int, packing: str | None = None, /
+) -> Tensor: ...
 def wrap(
     owner: Any,
     address: int,
@@ -251,6 +254,22 @@ def save(
     progress: _Progress,
     /,
 ) -> None: ...
+def dtypes() -> tuple[
+    tuple[
+        int,
+        str,
+        int,
+        int,
+        str | None,
+        str | None,
+        str | None,
+        int,
+        str | None,
+        int,
+        str | None,
+    ],
+    ...,
+]: ...
 def empty(shape: tuple[int, ...], dtype: str, align: int, /) -> Tensor: ...
 def catalog_find(
     code: int, /

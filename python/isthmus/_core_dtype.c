@@ -6,32 +6,20 @@
 #include <string.h>
 
 #include "_core.h"
-
-static const struct {
-  const char *format;
-  DLDataType dtype;
-  bool fixed;  // the same width on every machine
-} formats[] = {
-    {"?", {kDLBool, 8, 1}, true},      {"b", {kDLInt, 8, 1}, true},
-    {"B", {kDLUInt, 8, 1}, true},      {"h", {kDLInt, 16, 1}, true},
-    {"H", {kDLUInt, 16, 1}, true},     {"i", {kDLInt, 32, 1}, true},
-    {"I", {kDLUInt, 32, 1}, true},     {"q", {kDLInt, 64, 1}, true},
-    {"Q", {kDLUInt, 64, 1}, true},     {"e", {kDLFloat, 16, 1}, true},
-    {"f", {kDLFloat, 32, 1}, true},    {"d", {kDLFloat, 64, 1}, true},
-    {"Zf", {kDLComplex, 64, 1}, true}, {"Zd", {kDLComplex, 128, 1}, true},
-    {"l", {kDLInt, 0, 1}, false},      {"L", {kDLUInt, 0, 1}, false},
-    {"n", {kDLInt, 0, 1}, false},      {"N", {kDLUInt, 0, 1}, false},
-};
-
-static bool same_dtype(DLDataType a, DLDataType b) {
-  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
-}
+#include "tensor/dtype.h"
 
 const char *ist__py_dtype_format(DLDataType dtype) {
-  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-    if (formats[i].fixed && same_dtype(formats[i].dtype, dtype))
-      return formats[i].format;
-  return NULL;
+  const ist__dtype *row = dtype.lanes == 1 ? ist__dtype_find(dtype) : NULL;
+  return row == NULL ? NULL : row->format;
+}
+
+// The struct module's integers whose width is the machine's.
+static bool native_integer(const char *format, Py_ssize_t itemsize,
+                           DLDataType *out) {
+  if (strlen(format) != 1 || strchr("lLnN", format[0]) == NULL) return false;
+  bool is_signed = format[0] == 'l' || format[0] == 'n';
+  *out = (DLDataType){is_signed ? kDLInt : kDLUInt, (uint8_t)(8 * itemsize), 1};
+  return itemsize == 4 || itemsize == 8;
 }
 
 // Native order, or '<' on a little-endian machine; '>' and '!' are refused.
@@ -42,48 +30,39 @@ bool ist__py_dtype_from_format(const char *format, Py_ssize_t itemsize,
   if (*format == '@' || *format == '=' || (*format == '<' && little) ||
       (*format == '>' && !little))
     format++;
-  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-    if (strcmp(formats[i].format, format) != 0) continue;
-    *out = formats[i].dtype;
-    if (!formats[i].fixed) out->bits = (uint8_t)(8 * itemsize);
-    return out->bits == 8 * itemsize && itemsize <= 16;
+  for (int32_t i = 0; i < ist__dtype_count(); i++) {
+    const ist__dtype *row = ist__dtype_at(i);
+    if (row->format == NULL || strcmp(row->format, format) != 0) continue;
+    *out = ist__dtype_of(row);
+    return row->bits == 8 * itemsize;
   }
-  return false;
+  return native_integer(format, itemsize, out);
 }
 
 bool ist__py_dtype_from_typestr(const char *text, DLDataType *out) {
-  const uint16_t one = 1;
-  char native = *(const uint8_t *)&one == 1 ? '<' : '>';
-  char order, kind;
-  unsigned bytes;
-  int end = 0;
-  if (sscanf(text, "%c%c%2u%n", &order, &kind, &bytes, &end) != 3 ||
-      text[end] != '\0')
-    return false;
-  if (order != native && order != '=' && !(order == '|' && bytes == 1))
-    return false;
-  bool power = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
-  uint8_t bits = (uint8_t)(8 * bytes);
-  *out = (DLDataType){0, bits, 1};
-  switch (kind) {
-    case 'b':
-      out->code = kDLBool;
-      return bytes == 1;
-    case 'i':
-      out->code = kDLInt;
-      return power;
-    case 'u':
-      out->code = kDLUInt;
-      return power;
-    case 'f':
-      out->code = kDLFloat;
-      return power && bytes > 1;
-    case 'c':
-      out->code = kDLComplex;
-      return bytes == 8 || bytes == 16;
-    default:
-      return false;
+  const ist__dtype *row = ist__dtype_of_type_string(text);
+  if (row != NULL) *out = ist__dtype_of(row);
+  return row != NULL;
+}
+
+// dtypes() -> a tuple of (number, name, code, bits, npy, format, safetensors,
+// pjrt, torch, torch_lanes, jax), the rows of src/tensor/dtype.def.
+PyObject *ist__py_dtypes(PyObject *module, PyObject *unused) {
+  (void)module;
+  (void)unused;
+  PyObject *rows = PyTuple_New(ist__dtype_count());
+  for (int32_t i = 0; rows != NULL && i < ist__dtype_count(); i++) {
+    const ist__dtype *row = ist__dtype_at(i);
+    PyObject *made = Py_BuildValue(
+        "isiizzziziz", (int)row->number, row->name, (int)row->code,
+        (int)row->bits, row->npy, row->format, row->safetensors, (int)row->pjrt,
+        row->torch, (int)row->torch_lanes, row->jax);
+    if (made == NULL)
+      Py_CLEAR(rows);
+    else
+      PyTuple_SetItem(rows, i, made);
   }
+  return rows;
 }
 
 PyObject *ist__py_dtype_get(ist__py_state *state, DLDataType dtype) {

@@ -35,6 +35,24 @@ static int parse_word(ist__py_state *state, PyObject *value, const char *what,
   return -1;
 }
 
+int ist__py_parse_packing(ist__py_state *state, PyObject *value,
+                          ist_packing last, ist_packing *out) {
+  static const char *const words[] = {"packed", "padded", "pairs", NULL};
+  *out = IST_PACKING_AS_IS;
+  if (value == Py_None) return 0;
+  int word = parse_word(state, value, "packing", words,
+                        last == IST_PACKING_PAIRS
+                            ? "None, \"packed\", \"padded\" or \"pairs\""
+                            : "None, \"packed\" or \"padded\"");
+  if (word < 0) return -1;
+  *out = (ist_packing)(IST_PACKING_PACKED + word);
+  if (*out <= last) return 0;
+  ist__py_raisef(state, IST_ERR_ARGUMENT,
+                 "packing could not be understood: pairs say it themselves; "
+                 "needs None, \"packed\" or \"padded\"");
+  return -1;
+}
+
 int ist__py_check_progress(ist__py_state *state, PyObject *progress) {
   if (progress == NULL || progress == Py_None || PyCallable_Check(progress))
     return 0;
@@ -70,19 +88,48 @@ static int parse_wish(ist__py_state *state, PyObject *wish, ist_options *out,
   return 0;
 }
 
-// Consumer(dtypes, *, layouts, alignment, honours_read_only, legacy).
+// A sequence of names -> the set of their numbers.
+static int read_dtypes(PyObject *names, uint64_t *out) {
+  PyObject *tuple = PySequence_Tuple(names);
+  *out = 0;
+  for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_Size(tuple); i++) {
+    PyObject *item = PyTuple_GetItem(tuple, i);
+    const char *name =
+        PyUnicode_Check(item) ? PyUnicode_AsUTF8AndSize(item, NULL) : NULL;
+    DLDataType dtype;
+    int32_t number = -1;
+    if (name != NULL && ist_dtype_parse(name, &dtype, NULL) == IST_OK)
+      number = ist_dtype_number(dtype);
+    if (number < 0) {
+      PyErr_Format(PyExc_ValueError, "%R is no dtype", item);
+      Py_CLEAR(tuple);
+    } else {
+      *out |= UINT64_C(1) << number;
+    }
+  }
+  Py_XDECREF(tuple);
+  return tuple == NULL ? -1 : 0;
+}
+
+// Consumer(dtypes, *, layouts, alignment, honours_read_only, legacy, packing):
+// packing is how it takes sub-byte elements ("packed", "padded", "pairs").
 static PyObject *consumer_new(PyTypeObject *type, PyObject *args,
                               PyObject *kwargs) {
   static char *names[] = {"dtypes",  "negative",  "gaps",
                           "overlap", "alignment", "honours_read_only",
-                          "legacy",  "padded",    NULL};
-  PyObject *dtypes;
-  int negative, gaps, overlap, honours, legacy, padded = 0;
+                          "legacy",  "packing",   NULL};
+  PyObject *dtypes, *packing_arg = Py_None;
+  int negative, gaps, overlap, honours, legacy;
+  ist_packing packing;
   unsigned long long alignment;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OpppKpp|p", names, &dtypes,
+  ist__py_state *state = PyType_GetModuleState(type);
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OpppKpp|O", names, &dtypes,
                                    &negative, &gaps, &overlap, &alignment,
-                                   &honours, &legacy, &padded))
+                                   &honours, &legacy, &packing_arg) ||
+      ist__py_parse_packing(state, packing_arg, IST_PACKING_PAIRS, &packing) <
+          0)
     return NULL;
+  bool padded = packing == IST_PACKING_PADDED;
   ist_capability capability = {
       .struct_size = sizeof capability,
       .can = IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS |
@@ -94,25 +141,12 @@ static PyObject *consumer_new(PyTypeObject *type, PyObject *args,
                  (overlap ? (uint32_t)IST_LAYOUT_OVERLAP : 0),
       .alignment = alignment,
       .dl_device = {kDLCPU, 0}};
-  PyObject *tuple = PySequence_Tuple(dtypes);
-  for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_Size(tuple); i++) {
-    PyObject *item = PyTuple_GetItem(tuple, i);
-    const char *name =
-        PyUnicode_Check(item) ? PyUnicode_AsUTF8AndSize(item, NULL) : NULL;
-    DLDataType dtype;
-    if (name == NULL || ist_dtype_parse(name, &dtype, NULL) != IST_OK) {
-      PyErr_Format(PyExc_ValueError, "%R is no dtype", item);
-      Py_CLEAR(tuple);
-    } else {
-      capability.dtypes |= UINT64_C(1) << ist_dtype_number(dtype);
-    }
-  }
-  if (tuple == NULL) return NULL;
-  Py_DECREF(tuple);
+  if (read_dtypes(dtypes, &capability.dtypes) < 0) return NULL;
   ist__py_consumer *self = PyObject_New(ist__py_consumer, type);
   if (self == NULL) return NULL;
   self->capability = capability;
   self->legacy = legacy != 0;
+  self->packing = packing;
   return (PyObject *)self;
 }
 
@@ -171,6 +205,7 @@ PyObject *ist__py_export(PyObject *module, PyObject *args) {
     return NULL;
   const ist__py_consumer *to = (const ist__py_consumer *)consumer;
   options.consumer = &to->capability;
+  options.packing = to->packing;
   ist_tensor *tensor = ist__py_tensor_get(source);
   if (tensor == NULL) return NULL;
   ist_receipt receipt = {.struct_size = sizeof receipt};
@@ -247,6 +282,7 @@ PyObject *ist__py_plan(PyObject *module, PyObject *args) {
   const ist_device *device = NULL;
   if (Py_IS_TYPE(target, state->consumer_type)) {
     options.consumer = &((ist__py_consumer *)target)->capability;
+    options.packing = ((ist__py_consumer *)target)->packing;
   } else {
     device = ist__py_device_find(state, target, &keep, &options.memory);
     if (device == NULL) return NULL;
@@ -296,6 +332,7 @@ static PyObject *copy_into(ist__py_state *state, PyObject *source, void *self) {
             "in host memory; needs writable memory of this process",
             sizeof err.message - 1);
   }
+  options.packing = info.padded ? IST_PACKING_PADDED : IST_PACKING_PACKED;
   if (code == IST_OK) {
     ist__py_log_begin(state->log);
     Py_BEGIN_ALLOW_THREADS code = ist_tensor_copy_into(

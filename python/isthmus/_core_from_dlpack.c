@@ -8,15 +8,16 @@
 #include "dlpack/dlpack_read.h"
 
 // What is known of a type; a tuple (grant, plain or None, prepare or None, has
-// a C exchange API) of isthmus._sources. The tuple is held, the rest is
-// borrowed from it: while the GIL is let go or Python runs, another thread may
-// empty state->adapters.
+// a C exchange API, packing or None) of isthmus._sources. The tuple is held,
+// the rest is borrowed from it: while the GIL is let go or Python runs, another
+// thread may empty state->adapters.
 typedef struct adapter {
   PyObject *tuple;
   ist_grant grant;
   PyObject *plain;
   PyObject *prepare;
   bool has_exchange;
+  ist_packing packing;  // of its capsules without a version
 } adapter;
 
 // Types whose adapter is kept; beyond that the memory is emptied, so that
@@ -51,7 +52,11 @@ static int read_adapter(ist__py_state *state, PyObject *source, adapter *out) {
   out->plain = PyTuple_GetItem(tuple, 1);
   out->prepare = PyTuple_GetItem(tuple, 2);
   PyObject *exchange = PyTuple_GetItem(tuple, 3);
-  if (exchange == NULL) return -1;
+  PyObject *packing = PyTuple_GetItem(tuple, 4);
+  if (exchange == NULL || packing == NULL ||
+      ist__py_parse_packing(state, packing, IST_PACKING_PADDED, &out->packing) <
+          0)
+    return -1;
   out->has_exchange = exchange == Py_True;
   out->grant = (ist_grant)PyLong_AsLong(grant);
   if (out->plain == Py_None) out->plain = NULL;
@@ -90,6 +95,9 @@ static PyObject *import_adapted(ist__py_state *state, PyObject *source,
   PyObject *chosen = NULL, *result = NULL;
   if (read_adapter(state, source, &known) < 0) goto done;
   how->options.grant = known.grant;
+  // What the caller says of a producer is more than what we know of it.
+  if (how->options.source_packing == IST_PACKING_AS_IS)
+    how->options.source_packing = known.packing;
   how->no_exchange = !known.has_exchange;
   chosen = Py_NewRef(source);
   if (known.plain != NULL && known.prepare != NULL) {
@@ -100,7 +108,8 @@ static PyObject *import_adapted(ist__py_state *state, PyObject *source,
     if (chosen == NULL) goto done;
   }
   result = ist__py_import(state, chosen, how);
-  if (result == NULL && known.plain == NULL && known.prepare != NULL)
+  bool as_it_is = known.plain == NULL || chosen == source;
+  if (result == NULL && as_it_is && known.prepare != NULL)
     result = try_again(state, &known, source, copy, how);
 done:
   Py_XDECREF(chosen);
@@ -110,12 +119,12 @@ done:
 
 // What from_dlpack was called with.
 typedef struct asked {
-  PyObject *x, *device, *copy;
+  PyObject *x, *device, *copy, *packing;
 } asked;
 
 static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
                       asked *out) {
-  *out = (asked){count == 1 ? args[0] : NULL, Py_None, Py_None};
+  *out = (asked){count == 1 ? args[0] : NULL, Py_None, Py_None, Py_None};
   Py_ssize_t keywords = names == NULL ? 0 : PyTuple_Size(names);
   for (Py_ssize_t i = 0; i < keywords; i++) {
     PyObject *name = PyTuple_GetItem(names, i);
@@ -124,6 +133,8 @@ static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
       out->device = value;
     } else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) {
       out->copy = value;
+    } else if (PyUnicode_CompareWithASCIIString(name, "packing") == 0) {
+      out->packing = value;
     } else if (count == 0 && PyUnicode_CompareWithASCIIString(name, "x") == 0) {
       out->x = value;
     } else {
@@ -139,7 +150,7 @@ static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
   return -1;
 }
 
-// from_dlpack(x, *, device=None, copy=None)
+// from_dlpack(x, *, device=None, copy=None, packing=None)
 PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
                               Py_ssize_t count, PyObject *names) {
   ist__py_state *state = ist__py_state_of(module);
@@ -147,7 +158,10 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
   if (read_asked(args, count, names, &wish) < 0) return NULL;
   ist__py_how how = {.device = state->host,
                      .options = {.struct_size = sizeof how.options}};
-  if (ist__py_parse_copy(state, wish.copy, &how.options.copy) < 0) return NULL;
+  if (ist__py_parse_copy(state, wish.copy, &how.options.copy) < 0 ||
+      ist__py_parse_packing(state, wish.packing, IST_PACKING_PADDED,
+                            &how.options.source_packing) < 0)
+    return NULL;
   PyObject *keep = NULL;
   ist_tensor *tensor = NULL;  // keeps the device that it is on
   if (wish.device != Py_None) {
@@ -167,13 +181,14 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
   return result;
 }
 
-// import_host(x, grant) -> Tensor: a view in host memory of what an adapter
-// has prepared; who may write it is the adapter's word.
+// import_host(x, grant[, packing]) -> Tensor: a view in host memory of what an
+// adapter has prepared; who may write it, and how its capsules pack, are the
+// adapter's word.
 PyObject *ist__py_import_host(PyObject *module, PyObject *const *args,
                               Py_ssize_t count) {
   ist__py_state *state = ist__py_state_of(module);
-  if (count != 2) {
-    PyErr_SetString(PyExc_TypeError, "import_host() takes 2 arguments");
+  if (count < 2 || count > 3) {
+    PyErr_SetString(PyExc_TypeError, "import_host() takes 2 or 3 arguments");
     return NULL;
   }
   long grant = PyLong_AsLong(args[1]);
@@ -181,6 +196,9 @@ PyObject *ist__py_import_host(PyObject *module, PyObject *const *args,
   ist__py_how how = {.device = state->host,
                      .options = {.struct_size = sizeof how.options,
                                  .grant = (ist_grant)grant}};
+  if (count == 3 && ist__py_parse_packing(state, args[2], IST_PACKING_PADDED,
+                                          &how.options.source_packing) < 0)
+    return NULL;
   return ist__py_import(state, args[0], &how);
 }
 
@@ -190,8 +208,7 @@ PyObject *ist__py_look(ist__py_state *state, PyObject *capsule,
   ist_grant grant;
   ist_error err = {0};
   ist__managed managed = {source.versioned, source.legacy};
-  if (ist__dlpack_read(managed, IST_GRANT_FROM_SOURCE, &view, &grant, &err) !=
-      IST_OK)
+  if (ist__dlpack_read(managed, NULL, &view, &grant, &err) != IST_OK)
     return ist__py_raise(state, &err);
   DLTensor tensor;
   ist__view_borrow(&view, &tensor);

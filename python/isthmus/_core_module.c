@@ -51,7 +51,7 @@ static PyObject *end(PyObject *module, PyObject *unused) {
 
 static PyMethodDef methods[] = {
     {"from_dlpack", FAST(ist__py_from_dlpack), METH_FASTCALL | METH_KEYWORDS,
-     "from_dlpack(x, *, device=None, copy=None)\n--\n\n"
+     "from_dlpack(x, *, device=None, copy=None, packing=None)\n--\n\n"
      "Takes the tensor of any object that has one, by alias where it can."},
     {"open", FAST(ist__py_open), METH_VARARGS | METH_KEYWORDS,
      "open(place, *, path=None, options=None)\n--\n\n"
@@ -69,6 +69,7 @@ static PyMethodDef methods[] = {
     {"load", ist__py_load, METH_VARARGS, NULL},
     {"save", ist__py_save, METH_VARARGS, NULL},
     {"empty", ist__py_empty, METH_VARARGS, NULL},
+    {"dtypes", ist__py_dtypes, METH_NOARGS, NULL},
     {"catalog_find", ist__py_catalog_find, METH_O, NULL},
     {"catalog_match", ist__py_catalog_match, METH_O, NULL},
     {"end", end, METH_NOARGS, NULL},

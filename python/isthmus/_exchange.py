@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy as copy_module
 import importlib
+import math
 import sys
 from types import ModuleType
 from typing import Any, Callable, NamedTuple
@@ -84,15 +85,46 @@ def _find_target(target: Any) -> _Target:
         "\"torch\", \"jax\", or a device or backend of isthmus, torch or jax")
 
 
+def _puts(source: _sources.Source, target: _Target) -> bool:
+    """The target takes that type by a copy of its own, whatever the route."""
+    return (target.adapter is not None and bool(target.adapter.PUT)
+            and source.tensor.dtype.name in target.adapter.PUT)
+
+
+def _copy_of_route(
+    source: _sources.Source, target: _Target, wish: _Wish,
+) -> bool | None:
+    """What is left of the wish to copy for the route: an adapter's copy
+    before it or after it is a copy too."""
+    if not _puts(source, target):
+        return None if source.reason and wish.copy else wish.copy
+    if wish.copy is False:
+        _errors.refuse(
+            _errors.COPY_NEEDED,
+            f"{source.tensor.dtype} could not cross to {target.label} without "
+            "a copy: its capsules do not carry that type; needs copy=None")
+    return None
+
+
+def _amend(source: _sources.Source, target: _Target, receipt: Any) -> None:
+    """Adds an adapter's own copies, before the route and after it."""
+    _core.receipt_amend(receipt, source.label, target.label, source.reason,
+                        source.tensor.nbytes if source.reason else 0)
+    if _puts(source, target):
+        count = math.prod(source.tensor.shape)
+        bits = source.tensor.dtype.bits
+        _core.receipt_amend(receipt, source.label, target.label,
+                            _sources.UNCARRIED, (count * bits + 7) // 8)
+
+
 def _plan(source: _sources.Source, target: _Target, wish: _Wish) -> Any:
-    copy = None if source.reason and wish.copy else wish.copy
+    copy = _copy_of_route(source, target, wish)
     how = (copy, wish.read_only, wish.mutable_source)
     into = target.device
     if target.adapter is not None:
         into, _ = target.adapter.consumer(source.tensor)
     receipt = _core.plan(source.tensor, into, how)
-    _core.receipt_amend(receipt, source.label, target.label, source.reason,
-                        source.tensor.nbytes)
+    _amend(source, target, receipt)
     return receipt
 
 
@@ -182,7 +214,7 @@ def _check_capsule(x: Any, target: _Target, wish: _Wish) -> None:
 def _give(
     source: _sources.Source, target: _Target, wish: _Wish,
 ) -> tuple[Any, Any]:
-    copy = None if source.reason and wish.copy else wish.copy
+    copy = _copy_of_route(source, target, wish)
     how = (copy, wish.read_only, wish.mutable_source, source.label or None,
            target.label, wish.progress)
     if target.adapter is None:
@@ -192,9 +224,7 @@ def _give(
         into, bits = target.adapter.consumer(source.tensor)
         capsule, receipt = _core.export(source.tensor, into, how, bits)
         result = _accept(target, capsule, dtype)
-    nbytes = source.tensor.nbytes if source.reason else 0
-    _core.receipt_amend(
-        receipt, source.label, target.label, source.reason, nbytes)
+    _amend(source, target, receipt)
     return result, receipt
 
 

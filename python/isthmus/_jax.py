@@ -8,35 +8,45 @@ import importlib
 from typing import Any, Callable
 
 import jax
+import ml_dtypes
+import numpy as np
 
-from . import _core, _errors
-from ._capsule import Once
-from ._sources import IMMUTABLE, Prepared
+from . import _core, _errors, _numpy
+from ._capsule import Once, unread
+from ._dtypes import ROWS, SUB_BYTE, halves, is_wide
+from ._sources import IMMUTABLE, UNCARRIED, Prepared
 
 GRANT = IMMUTABLE
 
+# Its capsules have no version, and pack (K5 of docs/dtypes.md).
+PACKING = "packed"
+
 # With 64-bit types off, jax turns these into those without a word.
-NARROW = {
-    "int64": "int32", "uint64": "uint32", "float64": "float32",
-    "complex128": "complex64",
-}
-_NAMES = (
-    "bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16",
-    "bfloat16", "float32", "complex64", *NARROW, "float8_e3m4", "float8_e4m3",
-    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu",
-)
+NARROW = {row.name: half for row in ROWS if row.jax and is_wide(row)
+          for half in [halves(row)] if half}
+_CARRIED = tuple(row.name for row in ROWS if row.jax and row.bits >= 8)
+# jax has these, and no capsule that its own import takes: they go through
+# NumPy, which is a copy.
+PUT = frozenset(row.name for row in ROWS if row.jax and row.bits < 8)
+# jax says something else in a capsule than the array is, or fails.
+_UNSAID = frozenset(np.dtype(getattr(ml_dtypes, name)) for name in SUB_BYTE
+                    if name != "float4_e2m1fn" and hasattr(ml_dtypes, name))
 
 # XLA's CPU client views memory at multiples of 64 bytes and dense layouts
 # only (openxla/xla#18611, jax-ml/jax#8082); jax reads the kind of capsule
 # without a version, and never writes its arrays.
 _CONSUMER = _core.Consumer(
-    _NAMES, negative=False, gaps=False, overlap=False, alignment=64,
+    (*_CARRIED, *PUT), negative=False, gaps=False, overlap=False, alignment=64,
     honours_read_only=True, legacy=True)
 
 
 def plain_check(cls: type) -> Callable[[Any], Any] | None:
-    return None
+    return _plain
+
+
+def _plain(x: Any) -> Any:
+    """What to import of x: itself, unless its capsule would not be true."""
+    return None if getattr(x, "dtype", None) in _UNSAID else x
 
 
 def _import_entry() -> Callable[..., Any] | None:
@@ -87,12 +97,30 @@ def prepare(
         _errors.not_in_version(
             f"a jax array on platform {device.platform!r}",
             "jax.device_put(x, jax.devices(\"cpu\")[0])")
-    if str(x.dtype) not in _NAMES:
+    name = str(x.dtype)
+    if name in PUT and x.dtype in _UNSAID:
+        return _through_numpy(x, name, copy, dry)
+    if name not in _CARRIED and name not in PUT:
         _errors.refuse(
             _errors.DTYPE,
             f"a jax array of {x.dtype} could not cross: jax does not export "
             "that type; needs x.astype of one that it does")
     return Prepared(x)
+
+
+def _through_numpy(
+    x: Any, name: str, copy: bool | None, dry: bool,
+) -> Prepared:
+    if copy is False:
+        _errors.refuse(
+            _errors.COPY_NEEDED,
+            f"a jax array of {name} could not cross without a copy: jax has "
+            "no capsule for it; needs copy=None")
+    if dry:
+        return Prepared(unread(name, x.shape, True), UNCARRIED)
+    made = _numpy.prepare(
+        np.array(x), copy=copy, detach=False, resolve=True)
+    return made._replace(reason=UNCARRIED)
 
 
 def narrows(dtype: str) -> bool:
@@ -101,12 +129,18 @@ def narrows(dtype: str) -> bool:
 
 
 def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:
+    if tensor.dtype.name in PUT:
+        return _numpy.consumer(tensor)
     return _CONSUMER, None
 
 
 def accept(capsule: Any, dtype: str, device: Any) -> Any:
     if device is None:
         device = jax.local_devices(backend="cpu")[0]
+    if dtype in PUT:
+        array = _numpy.accept(capsule, dtype, None)
+        # The source may change, or go, as soon as this returns.
+        return jax.device_put(array, device).block_until_ready()
     if _entry is not None:
         return _entry(capsule, device, None, False)
     return jax.dlpack.from_dlpack(Once(capsule), device=device)

@@ -9,36 +9,32 @@ import numpy as np
 
 from . import _core, _errors
 from ._capsule import Once, unread
+from ._dtypes import ROWS, SUB_BYTE
 from ._sources import BYTE_ORDER, FROM_SOURCE, ITEM_UNALIGNED, Prepared
 
 GRANT = FROM_SOURCE
 # Types that the framework would turn into smaller ones: none.
 NARROW: dict[str, str] = {}
+# Types that it takes by a copy of its own: none.
+PUT: frozenset[str] = frozenset()
 
-_NATIVE = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-    "uint64", "float16", "float32", "float64", "complex64", "complex128",
-)
+# Its capsules always say how they pack.
+PACKING = None
+
+_NATIVE = tuple(row.name for row in ROWS if row.npy)
 # Types of ml_dtypes with whole bytes: NumPy's DLPack refuses them, so that
 # they cross as integers of their width.
-_ML = {
-    "bfloat16": "uint16", "float8_e3m4": "uint8", "float8_e4m3": "uint8",
-    "float8_e4m3b11fnuz": "uint8", "float8_e4m3fn": "uint8",
-    "float8_e4m3fnuz": "uint8", "float8_e5m2": "uint8",
-    "float8_e5m2fnuz": "uint8", "float8_e8m0fnu": "uint8",
-}
+_ML = {row.name: f"uint{row.bits}" for row in ROWS
+       if not row.npy and row.bits >= 8}
 # Types of ml_dtypes that NumPy stores one element to a byte.
-_PADDED = frozenset({
-    "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "uint4",
-    "int2", "uint2", "int1", "uint1",
-})
+_PADDED = SUB_BYTE
 
 _CONSUMER = _core.Consumer(
     (*_NATIVE, *_ML), negative=True, gaps=True, overlap=True, alignment=1,
     honours_read_only=True, legacy=False)
 _PADDED_CONSUMER = _core.Consumer(
     tuple(_PADDED), negative=True, gaps=True, overlap=True, alignment=1,
-    honours_read_only=True, legacy=False, padded=True)
+    honours_read_only=True, legacy=False, packing="padded")
 
 
 def plain_check(cls: type) -> Callable[[Any], Any] | None:
@@ -103,7 +99,8 @@ def _copied(
             f"a NumPy array could not cross without a copy: {why}; needs "
             "copy=None")
     if dry:
-        return Prepared(unread(dtype.name, array.shape), reason)
+        return Prepared(
+            unread(dtype.name, array.shape, dtype.name in _PADDED), reason)
     target = empty(array.shape, dtype.name, 64)
     np.copyto(target, array)
     return Prepared(target, reason)
@@ -135,7 +132,7 @@ def _prepare_ml(
 def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:
     """The capability record, and the dtype that a capsule says instead."""
     dtype = tensor.dtype.name
-    if dtype in _PADDED and tensor.padded:
+    if dtype in _PADDED:
         _ml_type(dtype)
         return _PADDED_CONSUMER, "uint8"
     if dtype in _ML:
@@ -174,7 +171,10 @@ def is_array(x: Any) -> bool:
 
 def empty(shape: tuple[int, ...], dtype: str, align: int) -> Any:
     """Zeros, aligned, in memory of isthmus."""
-    tensor = _core.empty(tuple(shape), dtype, align)
+    padded = dtype in _PADDED
+    tensor = _core.empty(tuple(shape), "uint8" if padded else dtype, align)
+    if padded:
+        _ml_type(dtype)
     into, bits = consumer(tensor)
     capsule, _ = _core.export(tensor, into, (None, "auto", "alias"), bits)
     return accept(capsule, dtype, None)

@@ -22,11 +22,14 @@ RESOLVED = 14
 BYTE_ORDER = 15
 NARROWED = 16
 ITEM_UNALIGNED = 17
+UNCARRIED = 33
+# A reason of the route that an adapter may have first.
+PAIRS_APART = 32
 
-# type -> (grant, plain or None, prepare or None, has a C exchange API), as
-# _core wants it.
+# type -> (grant, plain or None, prepare or None, has a C exchange API, how
+# its capsules without a version pack or None), as _core wants it.
 Adapter = tuple[int, "Callable[[Any], Any] | None",
-                "Callable[[Any, Any], Any] | None", bool]
+                "Callable[[Any, Any], Any] | None", bool, "str | None"]
 
 
 class Prepared(NamedTuple):
@@ -88,6 +91,8 @@ class Known(NamedTuple):
     # What to import instead of an object whose capsule says all of it; None
     # for one to prepare.
     plain: Callable[[Any], Any] | None
+    # How sub-byte elements lie in its capsules that cannot say it.
+    packing: str | None
 
 
 # Types that were looked at; emptied when full, so that types made in a loop
@@ -103,10 +108,11 @@ def known(cls: type) -> Known:
         module = module_of(name)
         if module is None:
             grant = IMMUTABLE if name == "tensorflow" else FROM_SOURCE
-            found = Known(name, None, grant, None)
+            found = Known(name, None, grant, None, None)
         else:
             found = Known(
-                name, module, module.GRANT, module.plain_check(cls))
+                name, module, module.GRANT, module.plain_check(cls),
+                module.PACKING)
         if len(_known) >= _KEPT:
             _known.clear()
         _known[cls] = found
@@ -118,13 +124,13 @@ def adapter_of(cls: type) -> Adapter:
     it = known(cls)
     exchange = hasattr(cls, "__dlpack_c_exchange_api__")
     if it.module is None:
-        return (it.grant, None, None, exchange)
+        return (it.grant, None, None, exchange, None)
 
     def prepare(x: Any, copy: bool | None) -> Any:
         return it.module.prepare(
             x, copy=copy, detach=False, resolve=True).value
 
-    return (it.grant, it.plain, prepare, exchange)
+    return (it.grant, it.plain, prepare, exchange, it.packing)
 
 
 def _label(cls: type) -> str:
@@ -162,7 +168,8 @@ def take(
     plain = x if it.plain is None else it.plain(x)
     if plain is not None:
         try:
-            return Source(_core.import_host(plain, it.grant), label)
+            return Source(
+                _core.import_host(plain, it.grant, it.packing), label)
         except _errors.Error as error:
             prepared = _prepare(
                 it.module, x, copy, detach, resolve, dry, error)
@@ -171,7 +178,7 @@ def take(
             x, copy=copy, detach=detach, resolve=resolve, dry=dry)
     value = prepared.value
     if not isinstance(value, _core.Tensor):
-        value = _core.import_host(value, it.grant)
+        value = _core.import_host(value, it.grant, it.packing)
     return Source(value, label, prepared.reason)
 
 

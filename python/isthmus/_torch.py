@@ -10,28 +10,33 @@ import torch.utils.dlpack
 
 from . import _core, _errors
 from ._capsule import unread
-from ._sources import RESOLVED, WRITABLE, Prepared
+from ._dtypes import ROWS
+from ._sources import PAIRS_APART, RESOLVED, WRITABLE, Prepared
 
 GRANT = WRITABLE
 # Types that the framework would turn into smaller ones: none.
 NARROW: dict[str, str] = {}
+# Types that it takes by a copy of its own: none.
+PUT: frozenset[str] = frozenset()
 
-_NAMES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-    "uint64", "float16", "bfloat16", "float32", "float64", "complex32",
-    "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-)
-_HERE = tuple(name for name in _NAMES if hasattr(torch, name))
-# What a capsule of torch says is true of these; int4 and others are exported
-# as 8-bit integers.
-_DTYPES = frozenset(getattr(torch, name) for name in _HERE)
+# Its capsules always say how they pack.
+PACKING = None
+
+_HERE = {row.name: getattr(torch, row.torch) for row in ROWS
+         if row.torch and hasattr(torch, row.torch)}
+# What a capsule of torch says is true of these; int1 to int7, uint1 to uint7
+# are exported as 8-bit integers.
+_DTYPES = frozenset(_HERE.values())
+# The ones of which torch counts two elements as one (pytorch/pytorch#148791).
+_PAIRS = frozenset(_HERE[row.name] for row in ROWS
+                   if row.torch_lanes == 2 and row.name in _HERE)
+_PLAIN = _DTYPES - _PAIRS
 
 # torch aborts on negative strides (pytorch/pytorch#188023) and has no
 # read-only tensors.
 _CONSUMER = _core.Consumer(
-    _HERE, negative=False, gaps=True, overlap=True, alignment=1,
-    honours_read_only=False, legacy=False)
+    tuple(_HERE), negative=False, gaps=True, overlap=True, alignment=1,
+    honours_read_only=False, legacy=False, packing="pairs")
 
 _strided = torch.strided
 _Tensor = torch.Tensor
@@ -56,7 +61,7 @@ def _plain(x: Any) -> Any:
     """What to import of x, when its memory is its values and a capsule says
     all of it; None otherwise."""
     if (x.requires_grad or x.layout is not _strided or x.is_neg()
-            or x.is_conj() or x.dtype not in _DTYPES or not x.is_cpu
+            or x.is_conj() or x.dtype not in _PLAIN or not x.is_cpu
             or x.is_nested or _is_wrapped(x)
             or x.untyped_storage().nbytes() < _needed(x)):
         return None
@@ -127,7 +132,8 @@ def _check(x: Any) -> None:
         _errors.refuse(
             _errors.DTYPE,
             f"a torch tensor could not cross: torch exports {x.dtype} as "
-            "another type; needs x.view(torch.uint8)")
+            "another type, and how its bits lie is not known; needs "
+            "x.view(torch.uint8)")
 
 
 def prepare(
@@ -146,6 +152,8 @@ def prepare(
                     hint="isthmus.to(x, target, detach=True) shares its "
                          "memory; so does x.detach()")
         x = _own(x)
+        if x.dtype in _PAIRS:
+            return _pairs(x, copy, dry)
         bit = "conjugate" if x.is_conj() else "negative"
         if not (x.is_conj() or x.is_neg()):
             return Prepared(x)
@@ -164,6 +172,30 @@ def prepare(
             return Prepared(unread(name, tuple(x.shape)), RESOLVED)
         dense = torch.empty(x.shape, dtype=x.dtype)
         return Prepared(dense.copy_(x), RESOLVED)
+
+
+def _pairs(x: Any, copy: bool | None, dry: bool) -> Prepared:
+    """Pairs that lie along the last dimension, from any."""
+    if x.dim() == 0:
+        _errors.refuse(
+            _errors.LANES,
+            f"a torch tensor could not cross: its dtype is {x.dtype} with 2 "
+            "lanes in no dimension; needs x.reshape(1), to count its two "
+            "values")
+    if x.shape[-1] <= 1 or x.stride(-1) == 1:
+        return Prepared(x)
+    if copy is False:
+        _errors.refuse(
+            _errors.COPY_NEEDED,
+            "a torch tensor could not cross without a copy: its pairs do not "
+            "lie along the last dimension; needs copy=None")
+    if dry:
+        name = next(name for name, it in _HERE.items() if it == x.dtype)
+        shape = (*x.shape[:-1], 2 * x.shape[-1])
+        return Prepared(unread(name, shape), PAIRS_APART)
+    dense = torch.empty(x.shape, dtype=x.dtype)
+    dense.view(torch.uint8).copy_(x.view(torch.uint8))
+    return Prepared(dense, PAIRS_APART)
 
 
 def consumer(tensor: _core.Tensor) -> tuple[_core.Consumer, str | None]:

@@ -10,6 +10,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "tensor/dtype.h"
+#include "tensor/lanes.h"
 #include "tensor/strided_copy.h"
 
 ist_code ist__target_make(const ist_device *device, const ist_options *options,
@@ -70,7 +71,9 @@ static bool options_ok(const ist_options *options) {
   return (unsigned)options->copy <= IST_COPY_ALWAYS &&
          (unsigned)options->read_only <= IST_READ_ONLY_ALLOW &&
          (unsigned)options->mutable_source <= IST_MUTABLE_COPY &&
-         (unsigned)options->grant <= IST_GRANT_READ_ONLY;
+         (unsigned)options->grant <= IST_GRANT_READ_ONLY &&
+         (unsigned)options->packing <= IST_PACKING_PAIRS &&
+         (unsigned)options->source_packing <= IST_PACKING_PADDED;
 }
 
 ist_code ist__cargo_decide(const ist__cargo *cargo,
@@ -99,9 +102,13 @@ ist_code ist__cargo_decide(const ist__cargo *cargo,
       .peer = peer,
       .padded = cargo->view.padded,
       .order = order,
+      .count = cargo->view.count,
   };
+  if (options->packing == IST_PACKING_PAIRS) {
+    offer.pairs = ist__lanes_pairs_of(&cargo->view);
+  }
   ist_wish wish = {sizeof wish, options->copy, options->read_only,
-                   options->mutable_source};
+                   options->mutable_source, options->packing};
   ist__route_decide(&offer, capability, &wish, out);
   return IST_OK;
 }
@@ -110,6 +117,12 @@ ist_code ist__crossing_decide(const ist__cargo *cargo,
                               const ist__target *target, ist__decision *out,
                               ist_error *err) {
   const ist_tensor *t = cargo->tensor;
+  if (target->options.packing == IST_PACKING_PAIRS) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a tensor could not cross: packing is pairs, which a "
+                         "device does not count by; needs packed, padded or "
+                         "as is");
+  }
   bool layout_fits = (cargo->view.layout & ~target->capability->layouts) == 0;
   bool same_backend =
       t != NULL && t->device->backend == target->device->backend;
@@ -172,18 +185,52 @@ ist_code ist__refusal(const ist__cargo *cargo, const ist_options *options,
   ist_dtype_name(cargo->view.dtype, dtype, sizeof dtype);
   ist__cargo_place(cargo, options, from);
   if (options->target_name != NULL) place = options->target_name;
+  if (decision->code == IST_ERR_LANES) {
+    return ist_error_set(err, IST_ERR_LANES,
+                         "%s%s could not cross from %s to %s: its dtype is %s "
+                         "with 2 lanes there, and the last dimension is odd; "
+                         "needs a last dimension of even extent",
+                         dtype, shape, from, place, dtype);
+  }
   return ist_error_set(err, decision->code,
                        "%s%s could not cross from %s to %s: %s; needs %s",
                        dtype, shape, from, place, why, remedy(decision->code));
+}
+
+// Copies out what the host cannot read, in the backend's own packing.
+static ist_code copy_out(const ist__cargo *cargo, void *target, uint64_t nbytes,
+                         ist_error *err) {
+  const ist_tensor *t = cargo->tensor;
+  ist_code code = ist__backend_copy_out(ist__tensor_backend(t), t->buffer,
+                                        target, nbytes, err);
+  return code == IST_OK ? ist__watch_hop(cargo->watch, err) : code;
+}
+
+// The same, repacked: by way of a second block.
+static ist_code copy_out_repacked(const ist__cargo *cargo, ist_context *context,
+                                  const ist__view *target, ist_error *err) {
+  const ist__view *from = &cargo->view;
+  ist__view raw;
+  ist_code code = ist__view_dense(from->dtype, from->ndim, from->shape,
+                                  from->padded, &raw, err);
+  if (code != IST_OK) return code;
+  raw.data = ist__block_make(context, raw.nbytes, 1);
+  if (raw.data == NULL) {
+    return ist__error_memory(err, "a copy of the tensor", raw.nbytes);
+  }
+  code = copy_out(cargo, raw.data, raw.nbytes, err);
+  if (code == IST_OK) {
+    code = ist__strided_copy_watched(context->env.copy_engine, cargo->watch,
+                                     &raw, target, err);
+  }
+  ist__block_release(raw.data);
+  return code;
 }
 
 ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
                            uint64_t alignment, bool padded, ist__view *out,
                            ist_error *err) {
   const ist__view *from = &cargo->view;
-  bool host_reads = ist__cargo_host_reads(cargo);
-  // A backend's copy_out writes its own packing.
-  if (!host_reads) padded = from->padded;
   ist_code code =
       ist__view_dense(from->dtype, from->ndim, from->shape, padded, out, err);
   if (code != IST_OK) return code;
@@ -191,14 +238,13 @@ ist_code ist__cargo_gather(const ist__cargo *cargo, ist_context *context,
   if (out->data == NULL) {
     return ist__error_memory(err, "a copy of the tensor", out->nbytes);
   }
-  if (host_reads) {
+  if (ist__cargo_host_reads(cargo)) {
     code = ist__strided_copy_watched(context->env.copy_engine, cargo->watch,
                                      from, out, err);
+  } else if (out->padded == from->padded) {
+    code = copy_out(cargo, out->data, out->nbytes, err);
   } else {
-    const ist_tensor *t = cargo->tensor;
-    code = ist__backend_copy_out(ist__tensor_backend(t), t->buffer, out->data,
-                                 out->nbytes, err);
-    if (code == IST_OK) code = ist__watch_hop(cargo->watch, err);
+    code = copy_out_repacked(cargo, context, out, err);
   }
   if (code != IST_OK) {
     ist__block_release(out->data);
@@ -301,8 +347,9 @@ static ist_code cross_alias(ist__cargo *cargo, const ist__target *target,
 static ist_code cross_peer(const ist__cargo *cargo, arrival *a,
                            ist_tensor **out, ist_error *err) {
   ist__view dense;
-  ist_code code = ist__view_dense(cargo->view.dtype, cargo->view.ndim,
-                                  cargo->view.shape, false, &dense, err);
+  ist_code code =
+      ist__view_dense(cargo->view.dtype, cargo->view.ndim, cargo->view.shape,
+                      cargo->view.padded, &dense, err);
   if (code != IST_OK) return code;
   a->entry = ENTRY_PEER;
   a->view = &dense;
@@ -310,8 +357,15 @@ static ist_code cross_peer(const ist__cargo *cargo, arrival *a,
   return enter(a, out, err);
 }
 
+bool ist__cargo_arrives_padded(const ist__cargo *cargo,
+                               const ist_capability *to, ist_packing packing) {
+  if (packing != IST_PACKING_AS_IS) return packing == IST_PACKING_PADDED;
+  return cargo->view.padded && (to->can & IST_CAN_PADDED) != 0;
+}
+
 static ist_code cross_copy(ist__cargo *cargo, const ist__target *target,
-                           bool peer, ist_tensor **out, ist_error *err) {
+                           const ist__decision *decision, ist_tensor **out,
+                           ist_error *err) {
   const ist_capability *to = target->capability;
   uint32_t viewing = IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS;
   bool host_writes = (to->can & viewing) == viewing;
@@ -325,15 +379,14 @@ static ist_code cross_copy(ist__cargo *cargo, const ist__target *target,
   bool gather = host_writes || !ist__cargo_host_reads(cargo) ||
                 cargo->view.layout != IST_LAYOUT_ROW_MAJOR ||
                 cargo->view.padded;
-  uint32_t hops = !peer && gather && !host_writes ? 2 : 1;
-  ist_code code =
-      ist__watch_begin(&watch, &target->options, cargo->view.nbytes, hops, err);
+  ist_code code = ist__watch_begin(&watch, &target->options, cargo->view.nbytes,
+                                   decision->hops, err);
   if (code != IST_OK) return code;
   cargo->watch = &watch;
-  if (peer) return cross_peer(cargo, &a, out, err);
+  if (decision->peer) return cross_peer(cargo, &a, out, err);
   if (!gather) return enter(&a, out, err);
-  bool padded =
-      host_writes && cargo->view.padded && (to->can & IST_CAN_PADDED) != 0;
+  bool padded = host_writes &&
+                ist__cargo_arrives_padded(cargo, to, target->options.packing);
   ist__view block;
   code = ist__cargo_gather(cargo, target->device->backend->context,
                            to->alignment, padded, &block, err);
@@ -360,7 +413,7 @@ ist_code ist__cross(ist__cargo *cargo, const ist__target *target,
   }
   code = decision.route == IST_ROUTE_ALIAS
              ? cross_alias(cargo, target, decision.in_place, out, err)
-             : cross_copy(cargo, target, decision.peer, out, err);
+             : cross_copy(cargo, target, &decision, out, err);
   if (code == IST_OK) ist__crossing_receipt(cargo, target, &decision, receipt);
   return code;
 }

@@ -76,6 +76,10 @@ ist_code ist__refusal(const ist__cargo *cargo, const ist_options *options,
 ist_code ist__cross(ist__cargo *cargo, const ist__target *target,
                     ist_tensor **out, ist_receipt *receipt, ist_error *err);
 
+// True when a copy's sub-byte elements are to take a byte each.
+bool ist__cargo_arrives_padded(const ist__cargo *cargo,
+                               const ist_capability *to, ist_packing packing);
+
 // The cargo's elements, dense and row-major, in a fresh block of alignment;
 // padded: one sub-byte element to a byte. Writes the block's view to out; the
 // caller releases out->data with ist__block_release. One hop of the cargo's

@@ -10,12 +10,16 @@
 #include "bridge/outputs.h"
 #include "dlpack/dlpack_write.h"
 #include "tensor/dtype.h"
+#include "tensor/lanes.h"
 
 // Anyone: takes the address as it is, or bytes of the host.
 static void make_anyone(const ist__cargo *cargo, bool legacy,
                         ist__consumer *out) {
+  ist_packing packing = out->options.packing;
+  bool repacked = packing != IST_PACKING_AS_IS && cargo->view.dtype.bits < 8 &&
+                  cargo->view.padded != (packing == IST_PACKING_PADDED);
   bool as_it_is = (cargo->memory->can & IST_CAN_LEND) != 0 &&
-                  out->options.copy != IST_COPY_ALWAYS;
+                  out->options.copy != IST_COPY_ALWAYS && !repacked;
   uint32_t host = IST_CAN_HOST_ADDRESS;
   if (as_it_is) host &= cargo->memory->can;
   out->capability = (ist_capability){
@@ -99,9 +103,20 @@ static uint64_t flags_of(const ist__decision *plan, const ist__view *view) {
   return flags;
 }
 
-static ist_code export_view(ist__cargo *cargo, const ist__decision *plan,
-                            managed_out out, ist_error *err) {
+// The consumer counts these elements by pairs: the route has seen to it that
+// they are whole.
+static void count_pairs(const ist__consumer *consumer, ist__view *view) {
+  if (consumer->options.packing == IST_PACKING_PAIRS &&
+      view->dtype.code == kDLFloat4_e2m1fn) {
+    ist__lanes_fold(view);
+  }
+}
+
+static ist_code export_view(ist__cargo *cargo, const ist__consumer *consumer,
+                            const ist__decision *plan, managed_out out,
+                            ist_error *err) {
   cargo->view.device = cargo->memory->dl_device;
+  count_pairs(consumer, &cargo->view);
   ist__export what = {
       .view = &cargo->view,
       .flags = flags_of(plan, &cargo->view),
@@ -118,18 +133,19 @@ static ist_code export_copy(ist__cargo *cargo, const ist__consumer *consumer,
                             const ist__decision *plan, managed_out out,
                             ist_error *err) {
   ist_context *context = ist__tensor_backend(cargo->tensor)->context;
-  bool padded =
-      cargo->view.padded && (consumer->capability.can & IST_CAN_PADDED) != 0;
+  bool padded = ist__cargo_arrives_padded(cargo, &consumer->capability,
+                                          consumer->options.packing);
   ist__view block;
   ist__watch watch;
-  ist_code code =
-      ist__watch_begin(&watch, &consumer->options, cargo->view.nbytes, 1, err);
+  ist_code code = ist__watch_begin(&watch, &consumer->options,
+                                   cargo->view.nbytes, plan->hops, err);
   if (code != IST_OK) return code;
   cargo->watch = &watch;
   code = ist__cargo_gather(cargo, context, consumer->capability.alignment,
                            padded, &block, err);
   if (code != IST_OK) return code;
   block.device = (DLDevice){kDLCPU, 0};
+  count_pairs(consumer, &block);
   ist__export what = {.view = &block,
                       .flags = flags_of(plan, &block),
                       .release = ist__block_release,
@@ -161,7 +177,7 @@ static ist_code export_tensor(ist_tensor *tensor, const ist_options *options,
     return ist__refusal(&cargo, &consumer.options, &plan, place, err);
   }
   code = plan.route == IST_ROUTE_ALIAS
-             ? export_view(&cargo, &plan, out, err)
+             ? export_view(&cargo, &consumer, &plan, out, err)
              : export_copy(&cargo, &consumer, &plan, out, err);
   if (code == IST_OK && receipt != NULL) {
     char from[IST_MAX_PLACE];

@@ -66,8 +66,8 @@ static ist_code source_begin(saving *s, ist_tensor *tensor, bool npy,
                          .consumer = ist__device_capability(host, 0)};
   ist_code code = ist_tensor_export(tensor, &options, &out->managed, NULL, err);
   if (code == IST_OK) {
-    code = ist__dlpack_read((ist__managed){.versioned = out->managed},
-                            IST_GRANT_FROM_SOURCE, &out->view, &grant, err);
+    code = ist__dlpack_read((ist__managed){.versioned = out->managed}, NULL,
+                            &out->view, &grant, err);
   }
   if (code == IST_OK) {
     ist__dense_wish wish = {npy, npy, &s->watch};

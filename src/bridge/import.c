@@ -38,8 +38,8 @@ static ist_code import(const ist_device *device, ist__managed managed,
   ist_code code = ist__target_make(device, options, &target, err);
   if (code != IST_OK) return code;
   ist__cargo cargo;
-  code = ist__dlpack_read(managed, target.options.grant, &cargo.view,
-                          &cargo.grant, err);
+  ist__told told = {target.options.grant, target.options.source_packing};
+  code = ist__dlpack_read(managed, &told, &cargo.view, &cargo.grant, err);
   if (code != IST_OK) return code;
   ist_context *context = device->backend->context;
   ist_capability memory;

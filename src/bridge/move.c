@@ -83,7 +83,8 @@ static ist_code copy_into(ist__cargo *cargo, const ist_options *options,
   const ist__copy_engine *engine =
       ist__backend_env(ist__tensor_backend(t))->copy_engine;
   bool host_reads = ist__cargo_host_reads(cargo);
-  bool dense = to->layout == IST_LAYOUT_ROW_MAJOR && !cargo->view.padded;
+  bool dense =
+      to->layout == IST_LAYOUT_ROW_MAJOR && to->padded == cargo->view.padded;
   bool direct = host_reads ? !views_meet(&cargo->view, to) : dense;
   *hops = direct ? 1 : 2;
   ist__watch watch;
@@ -109,7 +110,8 @@ static ist_code copy_into(ist__cargo *cargo, const ist_options *options,
 }
 
 static ist_code check_target(const ist__view *from, const DLTensor *target,
-                             ist__view *to, ist_error *err) {
+                             ist_packing packing, ist__view *to,
+                             ist_error *err) {
   if (!ist__device_code_is_host((int32_t)target->device.device_type)) {
     return ist_error_set(err, IST_ERR_NO_ROUTE,
                          "a tensor could not be copied into memory: device "
@@ -117,7 +119,11 @@ static ist_code check_target(const ist__view *from, const DLTensor *target,
                          "process",
                          (int)target->device.device_type);
   }
-  ist_code code = ist__view_check(target, from->padded, true, to, err);
+  // Pairs (2 lanes) are packed by what they are.
+  bool padded = packing == IST_PACKING_AS_IS
+                    ? from->padded && target->dtype.lanes == 1
+                    : packing == IST_PACKING_PADDED;
+  ist_code code = ist__view_check(target, padded, true, to, err);
   if (code != IST_OK) return code;
   if (to->dtype_number != from->dtype_number) {
     char has[32], needs[32];
@@ -163,7 +169,7 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
   code = ist__cargo_of_tensor(tensor, IST_COPY_AUTO, &cargo, err);
   if (code != IST_OK) return code;
   ist__view to;
-  code = check_target(&cargo.view, target, &to, err);
+  code = check_target(&cargo.view, target, known.packing, &to, err);
   uint32_t hops = 0;
   if (code == IST_OK) code = copy_into(&cargo, &known, &to, &hops, err);
   if (code != IST_OK || receipt == NULL) return code;

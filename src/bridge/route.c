@@ -64,13 +64,50 @@ static bool is_aligned(const plan *p) {
   return p->from->address % needed == 0;
 }
 
-// The layouts that the target views. Packed sub-byte elements are viewed in
-// other than row-major order only by those who take any: the orders of
-// dimensions that an XLA plugin takes are of whole bytes.
-static uint32_t viewed_layouts(const plan *p) {
+static bool is_small(int32_t dtype) {
+  const ist__dtype *row = ist__dtype_at(dtype);
+  return row != NULL && row->bits < 8;
+}
+
+// Must elements below a byte lie otherwise than they do?
+static bool repacks(const plan *p) {
+  bool small = is_small(p->from->dtype);
+  switch (p->wish->packing) {
+    case IST_PACKING_PADDED:
+      return small && !p->from->padded;
+    case IST_PACKING_PACKED:
+    case IST_PACKING_PAIRS:
+      return small && p->from->padded;
+    case IST_PACKING_AS_IS:
+      break;
+  }
+  return p->from->padded && !can(p->to, IST_CAN_PADDED);
+}
+
+// The consumer counts this dtype by pairs.
+static bool by_pairs(const plan *p) {
   const ist__dtype *dtype = ist__dtype_at(p->from->dtype);
-  bool packed = dtype != NULL && dtype->bits < 8 && !p->from->padded;
-  bool any = p->to->layouts == IST_LAYOUT_ANY;
+  return p->wish->packing == IST_PACKING_PAIRS && dtype != NULL &&
+         dtype->code == kDLFloat4_e2m1fn;
+}
+
+static bool check_packing(plan *p) {
+  if (repacks(p)) {
+    because(p, p->from->padded ? IST__REASON_PADDED : IST__REASON_PACKED);
+    return false;
+  }
+  if (!by_pairs(p) || p->from->pairs == IST_PAIRS_WHOLE) return true;
+  because(p, IST__REASON_PAIRS_APART);
+  return false;
+}
+
+// The layouts that the target views. Packed sub-byte elements are viewed in
+// other than row-major order only by those who take any, or whole pairs: the
+// orders of dimensions that an XLA plugin takes are of whole bytes.
+static uint32_t viewed_layouts(const plan *p) {
+  bool packed = is_small(p->from->dtype) && !p->from->padded;
+  bool any = p->to->layouts == IST_LAYOUT_ANY ||
+             (by_pairs(p) && p->from->pairs == IST_PAIRS_WHOLE);
   return packed && !any ? IST_LAYOUT_ROW_MAJOR : p->to->layouts;
 }
 
@@ -92,7 +129,9 @@ static uint32_t check_layout(plan *p) {
 
 // Can the memory be shared, wishes aside? Notes each thing in the way.
 static bool can_view(plan *p) {
-  if (p->from->in_place) return true;
+  if (p->from->in_place) {
+    return p->wish->packing == IST_PACKING_AS_IS || check_packing(p);
+  }
   if (!can(p->to, IST_CAN_ADOPT)) {
     because(p, IST__REASON_NO_VIEWS);
     return false;
@@ -108,10 +147,7 @@ static bool can_view(plan *p) {
                p->to->alignment);
     ok = false;
   }
-  if (p->from->padded && !can(p->to, IST_CAN_PADDED)) {
-    because(p, IST__REASON_PADDED);
-    ok = false;
-  }
+  ok = check_packing(p) && ok;
   p->transposable = ok && bad == IST_LAYOUT_PERMUTED;
   return ok && bad == 0;
 }
@@ -167,6 +203,15 @@ static void tell_transpose(plan *p) {
   }
 }
 
+// Bytes of the elements as they lie at the target.
+static uint64_t bytes_there(const plan *p) {
+  const ist_offer *from = p->from;
+  if (!repacks(p) || from->count == 0) return from->nbytes;
+  uint64_t bits = ist__dtype_at(from->dtype)->bits;
+  if (!from->padded) return from->count;
+  return from->count / 8 * bits + (from->count % 8 * bits + 7) / 8;
+}
+
 // One copy where the host can read the source or write the target, two where
 // it can do neither, or where a gathered host copy must still go in.
 // ask: copy=never, which refuses what a copy alone could do.
@@ -174,7 +219,7 @@ static void plan_copy(plan *p, bool ask) {
   const ist_capability *from = p->from->memory, *to = p->to;
   bool host_reads = can(from, IST_CAN_HOST_ADDRESS | IST_CAN_LEND);
   bool host_writes = can(to, IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS);
-  bool peer = p->from->peer && can(from, IST_CAN_PEER);
+  bool peer = p->from->peer && can(from, IST_CAN_PEER) && !repacks(p);
   if (!host_reads && !peer && !can(from, IST_CAN_COPY_OUT)) {
     refuse(p, IST_ERR_NO_ROUTE, IST__REASON_UNREADABLE);
     return;
@@ -190,7 +235,9 @@ static void plan_copy(plan *p, bool ask) {
   uint32_t hops = 1;
   bool host_dense =
       host_reads && p->from->layout == IST_LAYOUT_ROW_MAJOR && !p->from->padded;
-  if (host_writes || host_dense) {
+  // Bytes that a backend copies out come packed as it keeps them.
+  bool one_hop = host_writes ? host_reads || !repacks(p) : host_dense;
+  if (one_hop) {
     hops = 1;
   } else if (peer) {
     because(p, IST__REASON_PEER);
@@ -201,7 +248,10 @@ static void plan_copy(plan *p, bool ask) {
   }
   p->out->route = hops == 1 ? IST_ROUTE_COPY : IST_ROUTE_STAGE;
   p->out->hops = hops;
-  p->out->bytes_moved = hops * p->from->nbytes;
+  uint64_t there = bytes_there(p);
+  bool repacked_last = host_writes && !host_reads;
+  uint64_t between = repacked_last ? p->from->nbytes : there;
+  p->out->bytes_moved = hops == 1 ? there : between + there;
 }
 
 // read_only=refuse looks at who takes it and from whom, not at whether this
@@ -216,6 +266,15 @@ static void plan_route(plan *p) {
   const ist_offer *from = p->from;
   if ((p->to->dtypes >> from->dtype & 1) == 0) {
     refuse(p, IST_ERR_TARGET_DTYPE, IST__REASON_NO_DTYPE);
+    return;
+  }
+  if (by_pairs(p) && from->pairs == IST_PAIRS_ODD) {
+    refuse(p, IST_ERR_LANES, IST__REASON_ODD);
+    return;
+  }
+  if (p->wish->packing == IST_PACKING_PADDED && is_small(from->dtype) &&
+      !can(p->to, IST_CAN_PADDED)) {
+    refuse(p, IST_ERR_TARGET_DTYPE, IST__REASON_NO_PADDED);
     return;
   }
   if (p->wish->copy == IST_COPY_ALWAYS) {
@@ -242,7 +301,8 @@ static void plan_route(plan *p) {
 static bool wish_ok(const ist_wish *wish) {
   return (unsigned)wish->copy <= IST_COPY_ALWAYS &&
          (unsigned)wish->read_only <= IST_READ_ONLY_ALLOW &&
-         (unsigned)wish->mutable_source <= IST_MUTABLE_COPY;
+         (unsigned)wish->mutable_source <= IST_MUTABLE_COPY &&
+         (unsigned)wish->packing <= IST_PACKING_PAIRS;
 }
 
 static bool offer_ok(const ist_offer *offer) {
@@ -254,7 +314,8 @@ static bool offer_ok(const ist_offer *offer) {
          offer->grant >= IST_GRANT_WRITABLE &&
          offer->grant <= IST_GRANT_READ_ONLY &&
          (offer->layout & ~(uint32_t)IST_LAYOUT_ANY) == 0 &&
-         offer->nbytes <= INT64_MAX;
+         (unsigned)offer->pairs <= IST_PAIRS_WHOLE &&
+         offer->nbytes <= INT64_MAX && offer->count <= INT64_MAX;
 }
 
 void ist__route_decide(const ist_offer *offer, const ist_capability *target,

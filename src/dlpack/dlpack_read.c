@@ -36,8 +36,27 @@ static ist_grant weaken(ist_grant grant, bool marked, bool versioned,
   return IST_GRANT_READ_ONLY;
 }
 
-ist_code ist__dlpack_read(ist__managed managed, ist_grant grant, ist__view *out,
-                          ist_grant *out_grant, ist_error *err) {
+// A tensor without version has no flag, and nothing in it tells whether its
+// sub-byte elements take a byte each (dmlc/dlpack#158): one is the same both
+// ways, and pairs are packed by what they are.
+static ist_code check_packing(const ist__view *view, ist_error *err) {
+  if (view->dtype.bits >= 8 || view->count <= 1) return IST_OK;
+  char name[32];
+  (void)ist_dtype_name(view->dtype, name, sizeof name);
+  return ist_error_set(err, IST_ERR_PACKING,
+                       COULD_NOT
+                       "its elements of %s may be packed or take a byte each; "
+                       "needs a versioned one, whose flag tells it, or the "
+                       "caller's word",
+                       name);
+}
+
+ist_code ist__dlpack_read(ist__managed managed, const ist__told *told,
+                          ist__view *out, ist_grant *out_grant,
+                          ist_error *err) {
+  static const ist__told nothing = {IST_GRANT_FROM_SOURCE, IST_PACKING_AS_IS};
+  if (told == NULL) told = &nothing;
+  ist_grant grant = told->grant;
   *out_grant = IST_GRANT_FROM_SOURCE;
   ist_code code = check_arguments(managed, grant, err);
   if (code != IST_OK) goto done;
@@ -55,12 +74,15 @@ ist_code ist__dlpack_read(ist__managed managed, ist_grant grant, ist__view *out,
   const DLTensor *tensor =
       versioned != NULL ? &versioned->dl_tensor : &managed.legacy->dl_tensor;
   bool padded = (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
+  if (versioned == NULL) padded = told->packing == IST_PACKING_PADDED;
   code = ist__view_check(tensor, padded, true, out, err);
-  if (code == IST_OK) {
-    *out_grant = weaken(grant, (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0,
-                        versioned != NULL, out);
-  }
-  return code;
+  bool untold = versioned == NULL && told->packing == IST_PACKING_AS_IS &&
+                tensor->dtype.lanes == 1;
+  if (code == IST_OK && untold) code = check_packing(out, err);
+  if (code != IST_OK) goto done;
+  *out_grant = weaken(grant, (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0,
+                      versioned != NULL, out);
+  return IST_OK;
 
 done:
   memset(out, 0, sizeof *out);

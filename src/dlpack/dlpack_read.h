@@ -12,13 +12,20 @@ typedef struct ist__managed {
   DLManagedTensor *legacy;
 } ist__managed;
 
+// What is known of the producer and not said by its tensor.
+typedef struct ist__told {
+  ist_grant grant;
+  ist_packing packing;  // of a tensor without version; AS_IS: not known
+} ist__told;
+
 // Validates a managed tensor: version first (another major: DLPACK_VERSION,
 // and nothing after version is read), then flags, then the tensor. Also says
 // who may write it when grant is FROM_SOURCE: READ_ONLY when flagged, when it
-// overlaps or when it is unversioned, else WRITABLE. Borrows managed.
-// Fails: as ist__view_check, and DLPACK_VERSION.
-ist_code ist__dlpack_read(ist__managed managed, ist_grant grant, ist__view *out,
-                          ist_grant *out_grant, ist_error *err);
+// overlaps or when it is unversioned, else WRITABLE. told may be NULL: nothing
+// is. Borrows all. Fails: as ist__view_check, DLPACK_VERSION, and PACKING for
+// sub-byte elements of which nothing tells how they lie.
+ist_code ist__dlpack_read(ist__managed managed, const ist__told *told,
+                          ist__view *out, ist_grant *out_grant, ist_error *err);
 
 // Calls the deleter, once; a NULL deleter is allowed.
 void ist__dlpack_consume(ist__managed managed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dtype.c: element types and device codes by number and by name.
+// dtype.c: element types, type codes and device codes by number and by name.
 
 #include "tensor/dtype.h"
 
@@ -8,8 +8,10 @@
 #include "base/text.h"
 
 static const ist__dtype rows[] = {
-#define IST_DTYPE(number, name, code, bits, npy, safetensors, pjrt) \
-  [number] = {number, name, code, bits, npy, safetensors, pjrt},
+#define IST_DTYPE(number, name, code, bits, npy, format, safetensors, pjrt, \
+                  torch, torch_lanes, jax)                                  \
+  [number] = {number,      name, code,  bits,        npy, format,           \
+              safetensors, pjrt, torch, torch_lanes, jax},
 #include "tensor/dtype.def"
 #undef IST_DTYPE
 };
@@ -27,7 +29,8 @@ enum {
   width_count = 128 + 1
 };
 static const uint8_t index_of[code_count][width_count] = {
-#define IST_DTYPE(number, name, code, bits, npy, safetensors, pjrt) \
+#define IST_DTYPE(number, name, code, bits, npy, format, safetensors, pjrt, \
+                  torch, torch_lanes, jax)                                  \
   [code][bits] = (number) + 1,
 #include "tensor/dtype.def"
 #undef IST_DTYPE
@@ -88,6 +91,49 @@ static uint16_t parse_lanes(const char *text) {
   return (uint16_t)(lanes > 1 ? lanes : 0);
 }
 
+// "float32", "float32x4". The whole first: the "x64" of complex64 are no lanes.
+static const ist__dtype *parse_name(const char *name, uint16_t *out_lanes) {
+  *out_lanes = 1;
+  const ist__dtype *row = find_name(name, strlen(name));
+  if (row != NULL) return row;
+  const char *tail = strrchr(name, 'x');
+  uint16_t lanes = tail == NULL ? 0 : parse_lanes(tail);
+  if (lanes == 0) return NULL;
+  *out_lanes = lanes;
+  return find_name(name, (size_t)(tail - name));
+}
+
+// torch's word for a dtype: "torch.float32", or the one name of its own,
+// "float4_e2m1fn_x2".
+static const ist__dtype *parse_torch(const char *name, uint16_t *out_lanes) {
+  static const char prefix[] = "torch.";
+  bool prefixed = strncmp(name, prefix, sizeof prefix - 1) == 0;
+  if (prefixed) name += sizeof prefix - 1;
+  for (size_t i = 0; i < row_count; i++) {
+    if (rows[i].torch == NULL || strcmp(rows[i].torch, name) != 0) continue;
+    *out_lanes = rows[i].torch_lanes;
+    return &rows[i];
+  }
+  return NULL;
+}
+
+const ist__dtype *ist__dtype_of_type_string(const char *text) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  const char native = '>';
+#else
+  const char native = '<';
+#endif
+  if (text[0] == '\0') return NULL;
+  for (size_t i = 0; i < row_count; i++) {
+    const ist__dtype *row = &rows[i];
+    if (row->npy == NULL || strcmp(row->npy, text + 1) != 0) continue;
+    bool known = text[0] == native || text[0] == '=' ||
+                 (text[0] == '|' && row->bits == 8);
+    return known ? row : NULL;
+  }
+  return NULL;
+}
+
 ist_code ist_dtype_parse(const char *name, DLDataType *out, ist_error *err) {
   if (out != NULL) *out = (DLDataType){0, 0, 0};
   if (name == NULL || out == NULL) {
@@ -96,15 +142,10 @@ ist_code ist_dtype_parse(const char *name, DLDataType *out, ist_error *err) {
                          "name and a place for the dtype",
                          name == NULL ? "name" : "out");
   }
-  size_t length = strlen(name);
   uint16_t lanes = 1;
-  // The whole first: the "x64" of complex64 are no lanes.
-  const ist__dtype *row = find_name(name, length);
-  if (row == NULL) {
-    const char *tail = strrchr(name, 'x');
-    lanes = tail == NULL ? 0 : parse_lanes(tail);
-    if (lanes != 0) row = find_name(name, (size_t)(tail - name));
-  }
+  const ist__dtype *row = parse_name(name, &lanes);
+  if (row == NULL) row = parse_torch(name, &lanes);
+  if (row == NULL) row = ist__dtype_of_type_string(name);
   if (row == NULL) {
     return ist_error_set(err, IST_ERR_DTYPE,
                          "a dtype could not be parsed: \"%s\" is no name of "
@@ -114,6 +155,15 @@ ist_code ist_dtype_parse(const char *name, DLDataType *out, ist_error *err) {
   }
   *out = (DLDataType){row->code, row->bits, lanes};
   return IST_OK;
+}
+
+const char *ist__type_code_name(uint8_t code) {
+  static const char *const names[] = {
+#define IST_TYPE_CODE(number, name) [number] = name,
+#include "tensor/type_code.def"
+#undef IST_TYPE_CODE
+  };
+  return code < sizeof names / sizeof names[0] ? names[code] : "unknown";
 }
 
 const char *ist_device_code_name(int32_t device_type) {

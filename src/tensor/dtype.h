@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dtype.h: the element types, from dtype.def, and the device codes, from
-// device_code.def. The lookups by name are public, in isthmus.h.
+// dtype.h: the element types, from dtype.def, the type codes, from
+// type_code.def, and the device codes, from device_code.def. The lookups by
+// name are public, in isthmus.h.
 
 #ifndef ISTHMUS_TENSOR_DTYPE_H_
 #define ISTHMUS_TENSOR_DTYPE_H_
@@ -13,9 +14,13 @@ typedef struct ist__dtype {
   const char *name;  // DLPack's: "float8_e4m3fn"
   uint8_t code;
   uint8_t bits;
-  const char *npy;  // numpy's type string without byte order: "f4", or NULL
+  const char *npy;     // numpy's type string without byte order: "f4", or NULL
+  const char *format;  // the struct module's: "f", or NULL
   const char *safetensors;  // "F32", or NULL
   int32_t pjrt;             // PJRT_Buffer_Type, or 0
+  const char *torch;        // attribute of torch, or NULL
+  uint16_t torch_lanes;     // elements that torch counts as one, or 0
+  const char *jax;          // dtype of jax's arrays, or NULL
 } ist__dtype;
 
 // The row of a dtype (lanes are not looked at), or NULL.
@@ -40,6 +45,13 @@ static inline uint64_t ist__dtype_alignment(const ist__dtype *row) {
   unsigned parts = row->code == kDLComplex ? 2 : 1;
   return row->bits < 8 ? 1 : row->bits / (8 * parts);
 }
+
+// The row of NumPy's type string in this machine's byte order ("<f4", "|u1"),
+// or NULL.
+const ist__dtype *ist__dtype_of_type_string(const char *text);
+
+// DLPack's word for a type code ("opaque handle"), or "unknown".
+const char *ist__type_code_name(uint8_t code);
 
 // True for device codes whose addresses this process can read and write:
 // cpu, cuda_host, rocm_host, cuda_managed, tpu_host.

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "tensor/dtype.h"
+#include "tensor/lanes.h"
 #include "tensor/layout.h"
 
 // The largest extent in bytes: offsets in bits fit an int64_t too, and no
@@ -49,7 +50,7 @@ static uint64_t bytes_of(uint64_t count, const ist__view *view) {
   return ist__mul_u64(count, bits / 8, &bytes) ? bytes : UINT64_MAX;
 }
 
-// ndim, dtype and lanes.
+// ndim and dtype.
 static ist_code check_kind(DLDataType dtype, int32_t ndim, bool padded,
                            ist__view *out, const ist__dtype **out_row,
                            ist_error *err) {
@@ -62,17 +63,10 @@ static ist_code check_kind(DLDataType dtype, int32_t ndim, bool padded,
   if (row == NULL) {
     return ist_error_set(err, IST_ERR_DTYPE,
                          COULD_NOT
-                         "its dtype has code %u and %u bits; needs "
+                         "its dtype has code %u (%s) and %u bits; needs "
                          "one of DLPack 1.3 with a name",
-                         (unsigned)dtype.code, (unsigned)dtype.bits);
-  }
-  if (dtype.lanes != 1) {
-    return ist_error_set(err, IST_ERR_LANES,
-                         COULD_NOT
-                         "its dtype is %s with %u lanes; needs 1 "
-                         "lane (vectors and packed pairs are not counted as "
-                         "elements)",
-                         row->name, (unsigned)dtype.lanes);
+                         (unsigned)dtype.code, ist__type_code_name(dtype.code),
+                         (unsigned)dtype.bits);
   }
   out->ndim = ndim;
   out->dtype = dtype;
@@ -222,12 +216,22 @@ static ist_code check(const DLTensor *tensor, bool padded, bool address,
   return out->count == 0 ? IST_OK : check_address(out, row, address, err);
 }
 
+static ist_code check_lanes(const DLTensor *tensor, bool padded, bool address,
+                            ist__view *out, ist_error *err) {
+  ist__lanes lanes;
+  ist_code code = ist__lanes_unfold(tensor, padded, &lanes, err);
+  if (code != IST_OK) return code;
+  return check(&lanes.tensor, padded, address, out, err);
+}
+
 ist_code ist__view_check(const DLTensor *tensor, bool padded, bool address,
                          ist__view *out, ist_error *err) {
   ist_code code;
   if (tensor == NULL) {
     code = ist_error_set(err, IST_ERR_ARGUMENT,
                          COULD_NOT "it is NULL; needs a DLTensor");
+  } else if (tensor->dtype.lanes != 1) {
+    code = check_lanes(tensor, padded, address, out, err);
   } else {
     code = check(tensor, padded, address, out, err);
   }

@@ -12,7 +12,8 @@
 // normal (a dimension of extent 0 or 1, and every dimension of an empty tensor,
 // has the stride that a dense row-major tensor of that shape has); element
 // count, byte count and every address fit (and no extent passes 2^60 bytes, so
-// that offsets in bits fit an int64_t); dtype is known and has one lane.
+// that offsets in bits fit an int64_t); dtype is known and has one lane (those
+// of several are turned into it, or refused: lanes.h).
 typedef struct ist__view {
   void *data;            // NULL only when there are no elements or no address
   uint64_t byte_offset;  // of element 0 from data

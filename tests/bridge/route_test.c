@@ -85,7 +85,7 @@ static char letter(const ist_receipt *r) {
 static ist_wish wish_at(int index) {
   return (ist_wish){sizeof(ist_wish), (ist_copy)(index / 8),
                     (ist_read_only)(index / 2 % 4),
-                    (ist_mutable_source)(index % 2)};
+                    (ist_mutable_source)(index % 2), IST_PACKING_AS_IS};
 }
 
 static void write_row(FILE *out, const ist_offer *offer, const party *target) {
@@ -464,6 +464,66 @@ static void route__tells_the_alignment_found_and_needed(void **state) {
       text, "the address is a multiple of 16 bytes, where the target needs 64");
 }
 
+// Every way that elements of 4 bits lie, are wished for and can be kept.
+typedef void (*packing_fn)(const ist_offer *, const ist_capability *,
+                           const ist_wish *, const ist_receipt *);
+
+static void for_packings(packing_fn check) {
+  for (int n = 0; n < 2 * 2 * 3 * 4 * 3 * 4; n++) {
+    ist_capability memory = capability(&sources[n / 96 % 3]);
+    ist_capability to = capability(&targets[n / 24 % 4]);
+    to.dtypes = ~UINT64_C(0);
+    bool padded = n % 2 != 0;
+    ist_offer offer = {.struct_size = sizeof offer,
+                       .memory = &memory,
+                       .dtype = 26,
+                       .grant = IST_GRANT_WRITABLE,
+                       .address = 4096,
+                       .nbytes = padded ? 101 : 51,
+                       .padded = padded,
+                       .pairs = (ist_pairs)(n / 2 % 3),
+                       .count = 101};
+    for (int packing = 0; packing < 4; packing++) {
+      for (int copy = 0; copy < 3; copy++) {
+        ist_wish wish = {.struct_size = sizeof wish,
+                         .copy = (ist_copy)copy,
+                         .packing = (ist_packing)packing};
+        ist_receipt r = decide(&offer, &to, &wish);
+        check(&offer, &to, &wish, &r);
+      }
+    }
+  }
+}
+
+static void check_packing(const ist_offer *offer, const ist_capability *to,
+                          const ist_wish *wish, const ist_receipt *r) {
+  bool can_pad = (to->can & IST_CAN_PADDED) != 0;
+  bool pairs = wish->packing == IST_PACKING_PAIRS;
+  bool padded = wish->packing == IST_PACKING_AS_IS
+                    ? offer->padded && can_pad
+                    : wish->packing == IST_PACKING_PADDED;
+  if (pairs && offer->pairs == IST_PAIRS_ODD) {
+    assert_int_equal(r->code, IST_ERR_LANES);
+  } else if (padded && !can_pad) {
+    assert_int_equal(r->code, IST_ERR_TARGET_DTYPE);
+  } else if (r->route == IST_ROUTE_ALIAS) {
+    assert_int_equal(padded, offer->padded);
+    assert_true(!pairs || offer->pairs == IST_PAIRS_WHOLE);
+  } else if (r->route == IST_ROUTE_COPY) {
+    assert_int_equal(r->bytes_moved, padded ? 101 : 51);
+  } else if (wish->copy == IST_COPY_NEVER) {
+    assert_int_equal(r->code, IST_ERR_COPY_NEEDED);
+  } else {
+    assert_int_equal(r->route, IST_ROUTE_STAGE);
+  }
+}
+
+// dmlc/dlpack#158: a copy repacks, an alias never does, nothing is guessed.
+static void route__repacks_by_a_copy_or_refuses(void **state) {
+  (void)state;
+  for_packings(check_packing);
+}
+
 static void route__refuses_arguments_that_cannot_be(void **state) {
   (void)state;
   ist_capability memory = capability(&sources[0]);
@@ -488,9 +548,15 @@ static void route__refuses_arguments_that_cannot_be(void **state) {
     assert_int_equal(ist_route_plan(&bad, &to, NULL, &r, NULL),
                      IST_ERR_ARGUMENT);
   }
-  ist_wish wish = {sizeof wish, (ist_copy)3, 0, 0};
+  ist_wish wish = {.struct_size = sizeof wish, .copy = (ist_copy)3};
   assert_int_equal(ist_route_plan(&good, &to, &wish, &r, NULL),
                    IST_ERR_ARGUMENT);
+  wish = (ist_wish){.struct_size = sizeof wish, .packing = (ist_packing)4};
+  assert_int_equal(ist_route_plan(&good, &to, &wish, &r, NULL),
+                   IST_ERR_ARGUMENT);
+  bad = good;
+  bad.pairs = (ist_pairs)3;
+  assert_int_equal(ist_route_plan(&bad, &to, NULL, &r, NULL), IST_ERR_ARGUMENT);
   assert_int_equal(ist_route_plan(NULL, &to, NULL, &r, NULL), IST_ERR_ARGUMENT);
   assert_int_equal(r.route, IST_ROUTE_REFUSE);
 }
@@ -508,6 +574,7 @@ int main(void) {
       cmocka_unit_test(route__refuses_a_dtype_that_the_target_lacks),
       cmocka_unit_test(route__views_an_empty_tensor_without_an_address),
       cmocka_unit_test(route__tells_the_alignment_found_and_needed),
+      cmocka_unit_test(route__repacks_by_a_copy_or_refuses),
       cmocka_unit_test(route__refuses_arguments_that_cannot_be),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

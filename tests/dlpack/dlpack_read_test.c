@@ -6,6 +6,7 @@
 
 #include "support/guard_page.h"
 #include "support/testing.h"
+#include "tensor/dtype.h"
 
 static float memory[6];
 static int64_t shape[] = {2, 3};
@@ -43,7 +44,9 @@ static ist_grant grant_of(ist__managed managed, ist_grant told) {
   ist__view view;
   ist_grant grant;
   ist_error error = {0};
-  assert_ok(ist__dlpack_read(managed, told, &view, &grant, &error), error);
+  assert_ok(ist__dlpack_read(managed, &(ist__told){.grant = told}, &view,
+                             &grant, &error),
+            error);
   assert_int_equal(view.count, 6);
   assert_ptr_equal(view.data, memory);
   return grant;
@@ -125,8 +128,7 @@ static void dlpack_read__of_another_major_reads_only_the_version(void **state) {
     memset(&zero, 0, sizeof zero);
     ist_grant grant = IST_GRANT_WRITABLE;
     ist_error error = {0};
-    ist_code code =
-        ist__dlpack_read(managed, IST_GRANT_FROM_SOURCE, &view, &grant, &error);
+    ist_code code = ist__dlpack_read(managed, NULL, &view, &grant, &error);
     assert_refused(code, IST_ERR_DLPACK_VERSION, error, "needs version 1");
     assert_int_equal(grant, IST_GRANT_FROM_SOURCE);
     assert_memory_equal(&view, &zero, sizeof view);
@@ -146,8 +148,8 @@ static void dlpack_read__accepts_any_minor_version(void **state) {
   }
 }
 
-// dmlc/dlpack#158: the flag decides between packed and padded; a tensor that
-// cannot carry it is packed.
+// dmlc/dlpack#158: the flag decides between packed and padded, whoever says
+// what.
 static void dlpack_read__padded_comes_from_the_flag(void **state) {
   (void)state;
   DLManagedTensorVersioned source =
@@ -156,18 +158,68 @@ static void dlpack_read__padded_comes_from_the_flag(void **state) {
   ist__view view;
   ist_grant grant;
   ist__managed managed = {.versioned = &source};
-  assert_int_equal(ist__dlpack_read(managed, 0, &view, &grant, NULL), IST_OK);
+  assert_int_equal(ist__dlpack_read(managed, NULL, &view, &grant, NULL),
+                   IST_OK);
   assert_true(view.padded);
   assert_int_equal(view.nbytes, 6);
   source.flags = 0;
-  assert_int_equal(ist__dlpack_read(managed, 0, &view, &grant, NULL), IST_OK);
+  assert_int_equal(ist__dlpack_read(managed, NULL, &view, &grant, NULL),
+                   IST_OK);
   assert_false(view.padded);
   assert_int_equal(view.nbytes, 3);
-  DLManagedTensor legacy = legacy_of();
-  legacy.dl_tensor.dtype = source.dl_tensor.dtype;
-  managed = (ist__managed){.legacy = &legacy};
-  assert_int_equal(ist__dlpack_read(managed, 0, &view, &grant, NULL), IST_OK);
+  const ist__told told = {.packing = IST_PACKING_PADDED};
+  assert_int_equal(ist__dlpack_read(managed, &told, &view, &grant, NULL),
+                   IST_OK);
   assert_false(view.padded);
+}
+
+// dmlc/dlpack#158: a tensor without a flag is refused, and not guessed, unless
+// the caller knows its producer.
+static void dlpack_read__legacy_does_not_tell_how_sub_byte_lies(void **state) {
+  (void)state;
+  ist__view view;
+  ist_grant grant;
+  ist_error error = {0};
+  DLManagedTensor legacy = legacy_of();
+  ist__managed managed = {.legacy = &legacy};
+  for (int32_t i = 0; i < ist__dtype_count(); i++) {
+    legacy.dl_tensor.dtype = ist__dtype_of(ist__dtype_at(i));
+    bool small = legacy.dl_tensor.dtype.bits < 8;
+    ist_code code = ist__dlpack_read(managed, NULL, &view, &grant, &error);
+    assert_int_equal(code, small ? IST_ERR_PACKING : IST_OK);
+    ist__told told = {.packing = IST_PACKING_PACKED};
+    assert_ok(ist__dlpack_read(managed, &told, &view, &grant, &error), error);
+    assert_false(view.padded);
+    told.packing = IST_PACKING_PADDED;
+    assert_ok(ist__dlpack_read(managed, &told, &view, &grant, &error), error);
+    assert_int_equal(view.padded, small);
+  }
+  legacy.dl_tensor.dtype = (DLDataType){kDLInt, 4, 1};
+  ist_code code = ist__dlpack_read(managed, NULL, &view, &grant, &error);
+  assert_refused(code, IST_ERR_PACKING, error, "int4 may be packed");
+}
+
+// One element is the same both ways, none is nothing, and pairs are packed.
+static void dlpack_read__legacy_sub_byte_whose_size_tells_is_read(
+    void **state) {
+  (void)state;
+  ist__view view;
+  ist_grant grant;
+  ist_error error = {0};
+  int64_t ones[] = {1, 1};
+  DLManagedTensor legacy = legacy_of();
+  ist__managed managed = {.legacy = &legacy};
+  legacy.dl_tensor.shape = ones;
+  legacy.dl_tensor.strides = NULL;
+  legacy.dl_tensor.dtype = (DLDataType){kDLFloat4_e2m1fn, 4, 1};
+  for (ones[0] = 0; ones[0] < 2; ones[0]++) {
+    assert_ok(ist__dlpack_read(managed, NULL, &view, &grant, &error), error);
+    assert_int_equal(view.nbytes, ones[0]);
+  }
+  legacy.dl_tensor.dtype.lanes = 2;
+  assert_ok(ist__dlpack_read(managed, NULL, &view, &grant, &error), error);
+  assert_int_equal(view.count, 4);
+  assert_int_equal(view.nbytes, 2);
 }
 
 // pytorch/pytorch#170432, NVIDIA/warp#1573: element 0 lies after byte_offset.
@@ -186,7 +238,8 @@ static void dlpack_read__obeys_byte_offset(void **state) {
     t->byte_offset = 16;
     ist__view view;
     ist_grant grant;
-    assert_int_equal(ist__dlpack_read(managed, 0, &view, &grant, NULL), IST_OK);
+    assert_int_equal(ist__dlpack_read(managed, NULL, &view, &grant, NULL),
+                     IST_OK);
     assert_ptr_equal(ist__view_address(&view), memory + 4);
   }
 }
@@ -200,14 +253,15 @@ static void dlpack_read__refuses_what_is_not_one_tensor(void **state) {
     ist__view view;
     ist_grant grant;
     ist_error error = {0};
-    ist_code code = ist__dlpack_read(bad[i], 0, &view, &grant, &error);
+    ist_code code = ist__dlpack_read(bad[i], NULL, &view, &grant, &error);
     assert_refused(code, IST_ERR_ARGUMENT, error, "needs one managed tensor");
   }
   ist__view view;
   ist_grant grant;
   ist_error error = {0};
   ist_code code = ist__dlpack_read((ist__managed){.versioned = &source},
-                                   (ist_grant)4, &view, &grant, &error);
+                                   &(ist__told){.grant = (ist_grant)4}, &view,
+                                   &grant, &error);
   assert_refused(code, IST_ERR_ARGUMENT, error, "needs an ist_grant");
 }
 
@@ -220,7 +274,7 @@ static void dlpack_read__never_consumes(void **state) {
   source.dl_tensor.ndim = -1;
   ist__view view;
   ist_grant grant;
-  assert_int_equal(ist__dlpack_read((ist__managed){.versioned = &source}, 0,
+  assert_int_equal(ist__dlpack_read((ist__managed){.versioned = &source}, NULL,
                                     &view, &grant, NULL),
                    IST_ERR_NDIM);
   assert_int_equal(deleted, 0);
@@ -253,6 +307,8 @@ int main(void) {
       cmocka_unit_test(dlpack_read__of_another_major_reads_only_the_version),
       cmocka_unit_test(dlpack_read__accepts_any_minor_version),
       cmocka_unit_test(dlpack_read__padded_comes_from_the_flag),
+      cmocka_unit_test(dlpack_read__legacy_does_not_tell_how_sub_byte_lies),
+      cmocka_unit_test(dlpack_read__legacy_sub_byte_whose_size_tells_is_read),
       cmocka_unit_test(dlpack_read__obeys_byte_offset),
       cmocka_unit_test(dlpack_read__refuses_what_is_not_one_tensor),
       cmocka_unit_test(dlpack_read__never_consumes),

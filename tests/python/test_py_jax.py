@@ -91,12 +91,24 @@ def test_jax__deleted_and_donated_arrays_are_refused():
         assert e.value.code == 312 and isinstance(e.value, BufferError)
 
 
-@pytest.mark.parametrize("name", ["int4", "uint4", "int2"])
-def test_jax__refuses_sub_byte_integers_by_name(name):
-    x = jax.numpy.zeros(4, name)
-    with pytest.raises(isthmus.Error, match=name) as e:
-        isthmus.from_dlpack(x)
-    assert e.value.code == 205
+@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
+def test_jax__sub_byte_integers_go_through_numpy_and_say_so(name):
+    """openxla/xla#16795: jax has no capsule for them."""
+    x = jax.device_put(np.array([[0, 1, 1], [1, 0, 1]]).astype(name))
+    tensor = isthmus.from_dlpack(x)
+    assert str(tensor.dtype) == name and tensor.padded
+    result, receipt = isthmus.to(x, "numpy", receipt=True)
+    assert reasons(receipt) == ["uncarried"] and receipt.route == "copy"
+    assert (result == np.asarray(x)).all() and receipt.bytes_moved == 6
+    assert isthmus.plan(x, "numpy").bytes_moved == 6
+    back, receipt = isthmus.to(result, "jax", receipt=True)
+    assert back.dtype == x.dtype and (back == x).all()
+    assert "uncarried" in reasons(receipt) and receipt.hops == 1
+    for source, target in ((x, "numpy"), (result, "jax")):
+        with pytest.raises(isthmus.Error, match="copy=None") as e:
+            isthmus.to(source, target, copy=False)
+        assert e.value.code == 104
+        assert isthmus.plan(source, target, copy=False).route == "refuse"
 
 
 def test_jax__a_live_view_outlives_the_array():

@@ -109,8 +109,8 @@ WITHOUT_MEMORY = {
     "int4": lambda: torch.zeros(4, dtype=torch.uint8).view(torch.int4),
     "uint4": lambda: torch.zeros(4, dtype=torch.uint8).view(torch.uint4),
     "int1": lambda: torch.zeros(4, dtype=torch.uint8).view(torch.int1),
-    "float4": lambda: torch.zeros(4, dtype=torch.uint8).view(
-        torch.float4_e2m1fn_x2),
+    "float4_of_no_dimension": lambda: torch.zeros(
+        (), dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
     "bits8": lambda: torch.zeros(4, dtype=torch.uint8).view(torch.bits8),
 }
 
@@ -209,10 +209,9 @@ def test_torch__takes_every_dtype_that_it_shares():
 
 def test_torch__says_which_dtypes_the_others_lack():
     x = torch.zeros(4, dtype=torch.complex32)
-    for target in ("numpy", "jax"):
-        with pytest.raises(BufferError) as e:
-            isthmus.to(x, target)
-        assert e.value.code == 309
+    with pytest.raises(BufferError) as e:
+        isthmus.to(x, "jax")
+    assert e.value.code == 309
 
 
 def test_torch__subclasses_without_dispatch_cross():

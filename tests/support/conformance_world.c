@@ -85,13 +85,15 @@ void crossing_begin(crossing *c, world *w, int32_t dtype, int variant) {
 
 bool variant_makes_sense(int32_t dtype, int variant) {
   bool padded = variant / 6 % 2 != 0;
-  bool legacy = variant / 3 % 2 != 0;
-  return !padded || (ist__dtype_at(dtype)->bits < 8 && !legacy);
+  return !padded || ist__dtype_at(dtype)->bits < 8;
 }
 
 ist_code import_source(crossing *c, ist_tensor **out, ist_receipt *receipt,
                        ist_error *error) {
   ist_options options = {.struct_size = sizeof options, .copy = c->copy};
+  // Without a version a tensor cannot say it: the caller does.
+  options.source_packing =
+      c->from.padded ? IST_PACKING_PADDED : IST_PACKING_PACKED;
   return c->legacy ? ist_tensor_import_legacy(c->w->device, &c->from.legacy,
                                               &options, out, receipt, error)
                    : ist_tensor_import(c->w->device, &c->from.versioned,

@@ -125,17 +125,67 @@ static void dtype__name_is_cut_to_its_room(void **state) {
   assert_int_equal(ist_dtype_name(dtype, NULL, 0), IST_OK);
 }
 
+// What users have in hand: torch's words, and NumPy's type strings.
+static void dtype__parse_takes_the_words_of_frameworks(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    DLDataType dtype;
+  } some[] = {
+      {"torch.float32", {kDLFloat, 32, 1}},
+      {"torch.bfloat16", {kDLBfloat, 16, 1}},
+      {"torch.bool", {kDLBool, 8, 1}},
+      {"float4_e2m1fn_x2", {kDLFloat4_e2m1fn, 4, 2}},
+      {"torch.float4_e2m1fn_x2", {kDLFloat4_e2m1fn, 4, 2}},
+      {"float4_e2m1fnx2", {kDLFloat4_e2m1fn, 4, 2}},
+      {"<f4", {kDLFloat, 32, 1}},
+      {"=i8", {kDLInt, 64, 1}},
+      {"|b1", {kDLBool, 8, 1}},
+      {"|u1", {kDLUInt, 8, 1}},
+      {"<c16", {kDLComplex, 128, 1}},
+  };
+  for (size_t i = 0; i < COUNT_OF(some); i++) {
+    DLDataType out;
+    ist_error error = {0};
+    assert_ok(ist_dtype_parse(some[i].text, &out, &error), error);
+    assert_memory_equal(&out, &some[i].dtype, sizeof out);
+  }
+}
+
 static void dtype__parse_refuses_what_is_no_name(void **state) {
   (void)state;
   static const char *const bad[] = {
-      "",           "float",
-      "float33",    "Float32",
-      " float32",   "int4 ",
-      "float32x",   "float32x0",
-      "float32x1",  "float32x-2",
-      "x4",         "float32x04",
-      "float32x4x", "float32x65536",
-      "complex",    "float32x99999999999999999999"};
+      // Short forms that mean one thing here and another there, other byte
+      // orders, and types that torch does not say the bits of.
+      "f4",
+      "f8",
+      "half",
+      "double",
+      ">f4",
+      "|f4",
+      "<V2",
+      "<",
+      "torch.",
+      "torch.int4",
+      "torch.float4_e2m1fn",
+      "torch.torch.int8",
+      "jnp.int8",
+      "",
+      "float",
+      "float33",
+      "Float32",
+      " float32",
+      "int4 ",
+      "float32x",
+      "float32x0",
+      "float32x1",
+      "float32x-2",
+      "x4",
+      "float32x04",
+      "float32x4x",
+      "float32x65536",
+      "complex",
+      "float32x99999999999999999999"};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     DLDataType out = {9, 9, 9};
     ist_error error = {0};
@@ -183,6 +233,12 @@ static void dtype__foreign_names_are_unique(void **state) {
       assert_true(a->pjrt == 0 || a->pjrt != b->pjrt);
       if (a->npy != NULL && b->npy != NULL) {
         assert_string_not_equal(a->npy, b->npy);
+      }
+      if (a->format != NULL && b->format != NULL) {
+        assert_string_not_equal(a->format, b->format);
+      }
+      if (a->torch != NULL && b->torch != NULL) {
+        assert_string_not_equal(a->torch, b->torch);
       }
       if (a->safetensors != NULL && b->safetensors != NULL) {
         assert_string_not_equal(a->safetensors, b->safetensors);
@@ -241,6 +297,7 @@ int main(void) {
       cmocka_unit_test(dtype__everything_else_has_no_name),
       cmocka_unit_test(dtype__lanes_have_a_name_but_no_number),
       cmocka_unit_test(dtype__name_is_cut_to_its_room),
+      cmocka_unit_test(dtype__parse_takes_the_words_of_frameworks),
       cmocka_unit_test(dtype__parse_refuses_what_is_no_name),
       cmocka_unit_test(dtype__alignment_is_that_of_one_number),
       cmocka_unit_test(dtype__the_set_of_all_has_a_bit_for_each_row),

@@ -113,18 +113,30 @@ static void view__refuses_dtypes_without_a_name(void **state) {
   }
 }
 
-// pytorch/pytorch#148791: pairs of fp4 count otherwise than single ones; until
-// they are converted they are refused, and say so.
+// A vector is no element; more in lanes_test.c.
 static void view__refuses_lanes(void **state) {
   (void)state;
   int64_t shape[2], strides[2];
   static const DLDataType bad[] = {
-      {2, 32, 0}, {2, 32, 4}, {2, 32, 65535}, {17, 4, 2}};
+      {2, 32, 0}, {2, 32, 4}, {2, 32, 65535}, {17, 4, 4}};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     DLTensor tensor = good(shape, strides);
     tensor.dtype = bad[i];
     check_refused(&tensor, IST_ERR_LANES, "needs 1 lane");
   }
+}
+
+// What is no element is refused by its name.
+static void view__names_the_type_code_that_it_refuses(void **state) {
+  (void)state;
+  int64_t shape[2], strides[2];
+  DLTensor tensor = good(shape, strides);
+  tensor.dtype = (DLDataType){kDLOpaqueHandle, 64, 1};
+  check_refused(&tensor, IST_ERR_DTYPE, "code 3 (opaque handle)");
+  tensor.dtype = (DLDataType){18, 32, 1};
+  check_refused(&tensor, IST_ERR_DTYPE, "code 18 (bcomplex)");
+  tensor.dtype = (DLDataType){19, 32, 1};
+  check_refused(&tensor, IST_ERR_DTYPE, "code 19 (unknown)");
 }
 
 static void view__refuses_unknown_device_codes(void **state) {
@@ -576,6 +588,7 @@ int main(void) {
       cmocka_unit_test(view__accepts_the_largest_ndim),
       cmocka_unit_test(view__refuses_dtypes_without_a_name),
       cmocka_unit_test(view__refuses_lanes),
+      cmocka_unit_test(view__names_the_type_code_that_it_refuses),
       cmocka_unit_test(view__refuses_unknown_device_codes),
       cmocka_unit_test(view__accepts_every_device_code_with_a_name),
       cmocka_unit_test(view__refuses_null_shape),
