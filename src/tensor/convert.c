@@ -102,15 +102,9 @@ static uint64_t plain_nan(const ist__float_format *f, bool negative) {
   return sign ^ ist__float_sign(f);
 }
 
-enum {
-  number_float16 = 9,
-  number_float32 = 10,
-  number_float64 = 11,
-  number_bfloat16 = 12
-};
-
 static bool is_numpy_float(const ist__float_format *f) {
-  return f->number >= number_float16 && f->number <= number_float64;
+  return f->number == ist__number_float16 || f->number == ist__number_float32 ||
+         f->number == ist__number_float64;
 }
 
 // The NaNs of float16, float32 and float64 keep the upper bits of their
@@ -119,15 +113,18 @@ static bool is_numpy_float(const ist__float_format *f) {
 // float16 is done in software, and they do not.
 static uint64_t encode_nan(const ist__float_format *from,
                            const ist__float_format *to, number n) {
-  bool brain = from->number == number_bfloat16;
-  bool keeps = is_numpy_float(to) && (is_numpy_float(from) ||
-                                      (brain && to->number != number_float16));
+  bool brain = from->number == ist__number_bfloat16;
+  bool keeps =
+      is_numpy_float(to) &&
+      (is_numpy_float(from) || (brain && to->number != ist__number_float16));
   if (!keeps) return plain_nan(to, n.negative);
   int32_t wider = to->mantissa_bits - from->mantissa_bits;
   uint64_t mantissa =
       wider >= 0 ? n.significand << wider : n.significand >> -wider;
-  bool doubles = from->number == number_float64 || to->number == number_float64;
-  bool halves = from->number == number_float16 || to->number == number_float16;
+  bool doubles =
+      from->number == ist__number_float64 || to->number == ist__number_float64;
+  bool halves =
+      from->number == ist__number_float16 || to->number == ist__number_float16;
   if (doubles && !halves) mantissa |= UINT64_C(1) << (to->mantissa_bits - 1);
   if (mantissa == 0) mantissa = 1;
   uint64_t sign = n.negative ? ist__float_sign(to) : 0;

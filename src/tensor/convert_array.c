@@ -14,14 +14,6 @@
 // Elements below which filling a table costs more than it saves.
 #define TABLE_COUNT 256
 
-// Elements that are converted without a loop's call: the plan is small.
-enum {
-  number_float16 = 9,
-  number_float32 = 10,
-  number_float64 = 11,
-  number_bfloat16 = 12
-};
-
 static size_t element_size(const ist__float_format *f) {
   return (size_t)(ist__float_bits(f) + 7) / 8;
 }
@@ -71,13 +63,13 @@ static void one_by_one(const ist__conversion *c, const uint8_t *from, void *to,
 static ist__convert_loop *widening(const ist__convert_kernels *k,
                                    const ist__conversion *c) {
   switch (c->from->number) {
-    case number_float16:
+    case ist__number_float16:
       return k->float16_to_float32;
-    case number_bfloat16:
+    case ist__number_bfloat16:
       return k->bfloat16_to_float32;
-    case number_float64:
-      return c->to->number == number_float32 ? k->float64_to_float32
-                                             : k->float64_to_odd;
+    case ist__number_float64:
+      return c->to->number == ist__number_float32 ? k->float64_to_float32
+                                                  : k->float64_to_odd;
     default:
       return NULL;
   }
@@ -87,13 +79,13 @@ static ist__convert_loop *widening(const ist__convert_kernels *k,
 static ist__convert_loop *narrowing(const ist__convert_kernels *k,
                                     const ist__conversion *c) {
   switch (c->to->number) {
-    case number_float16:
+    case ist__number_float16:
       return k->float32_to_float16;
-    case number_bfloat16:
+    case ist__number_bfloat16:
       return k->float32_to_bfloat16;
-    case number_float64:
+    case ist__number_float64:
       return k->float32_to_float64;
-    case number_float32:
+    case ist__number_float32:
       return NULL;
     default:
       return k->float32_to_byte[c->to->number - ist__byte_format_first];
@@ -103,10 +95,10 @@ static ist__convert_loop *narrowing(const ist__convert_kernels *k,
 // What the loop to the target does with NaNs: as encode_nan in convert.c.
 static ist__nan nan_of(const ist__conversion *c) {
   int32_t from = c->from->number;
-  if (c->to->number == number_float64) {
-    return from == number_float16 ? IST__NAN_KEPT : IST__NAN_QUIET;
+  if (c->to->number == ist__number_float64) {
+    return from == ist__number_float16 ? IST__NAN_KEPT : IST__NAN_QUIET;
   }
-  return from == number_bfloat16 ? IST__NAN_PLAIN : IST__NAN_KEPT;
+  return from == ist__number_bfloat16 ? IST__NAN_PLAIN : IST__NAN_KEPT;
 }
 
 void ist__conversion_make(const ist__convert_kernels *kernels, int32_t from,

@@ -39,13 +39,10 @@ static size_t head_of(const void *to, size_t item, size_t count, bool stream) {
   return head < count ? head : count;
 }
 
-// Runs a loop by hand over whole steps of elements, a plain one before and
-// after them.
-typedef void hand_loop(const void *from, void *to, size_t count,
-                       const ist__convert_how *how);
-
+// A loop by hand for whole steps of elements, and a plain one for those before
+// and after them.
 typedef struct both_loops {
-  hand_loop *by_hand;
+  ist__convert_loop *by_hand;
   ist__convert_loop *plain;
   size_t from_size;
   size_t to_size;

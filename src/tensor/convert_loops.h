@@ -108,7 +108,7 @@ static inline uint32_t narrow_to_power(uint32_t x, uint32_t over) {
 }
 
 static inline uint32_t narrow_to_half(uint32_t x, const ist__convert_how *how) {
-  const ist__float_format f = {9, 5, 10, 15, IST__FLOAT_IEEE};
+  const ist__float_format f = {ist__number_float16, 5, 10, 15, IST__FLOAT_IEEE};
   uint32_t code = narrow(x, f, beyond(f, how->saturate));
   uint32_t mantissa = x >> 13 & 0x3ff;
   uint32_t kept = (x >> 16 & 0x8000) | 0x7c00 | (mantissa == 0 ? 1 : mantissa);

@@ -17,6 +17,13 @@ typedef enum ist__float_kind {
   IST__FLOAT_FINITE = 4  // neither infinity nor NaN
 } ist__float_kind;
 
+// The dtypes' numbers: ist__number_float32, ...
+enum {
+#define IST_FLOAT_FORMAT(number, name, exponent, mantissa, bias, kind) \
+  ist__number_##name = number,
+#include "tensor/float_format.def"
+};
+
 typedef struct ist__float_format {
   int32_t number;  // of the dtype
   int32_t exponent_bits;

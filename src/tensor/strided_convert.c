@@ -51,8 +51,8 @@ static ist__view line_of(const ist__view *view, uint64_t first,
   unsigned bits = view->padded ? 8 : view->dtype.bits;
   ist__view line;
   memset(&line, 0, offsetof(ist__view, shape));
-  line.data = ist__view_address(view) + first / 8 * bits;
-  if (bits >= 8) line.data = ist__view_address(view) + first * (bits / 8);
+  line.data = ist__view_address(view) +
+              (bits < 8 ? first / 8 * bits : first * (bits / 8));
   line.dtype = view->dtype;
   line.dtype_number = view->dtype_number;
   line.ndim = 1;
