@@ -18,7 +18,7 @@ from ._sources import IMMUTABLE, UNCARRIED, Prepared
 
 GRANT = IMMUTABLE
 
-# Its capsules have no version, and pack (K5 of docs/dtypes.md).
+# Its capsules have no version, and pack (seen with jax 0.10 and fp4).
 PACKING = "packed"
 
 # With 64-bit types off, jax turns these into those without a word.
