@@ -130,7 +130,8 @@ FORCE_INLINE void backward(int64_t item, ist__run *rest, bool past) {
 
 // The loop of a step, if there is one.
 FORCE_INLINE void vectors(int64_t item, ist__run *rest, bool past) {
-  if (item == 16) return;
+  // Items that were joined into wider ones may lie at no multiple of those.
+  if (item == 16 || rest->from_step % item != 0) return;
   const int64_t step = rest->from_step / item;
   if (step == 2) every_second(item, rest, past);
   if (step == 3) every_third(item, rest, past);

@@ -274,6 +274,28 @@ static void strided_copy__gathers_a_reversed_source(void **state) {
 }
 
 // jax-ml/jax#8082: a broadcast source is spread out.
+// Lines of 2, 4 and 8 bytes are copied as one wider item each, and their steps
+// need not be multiples of that width: -12 bytes is no step of -1 item of 8.
+static void strided_copy__steps_off_the_width_of_joined_items(void **state) {
+  (void)state;
+  uint64_t seed = 23;
+  for (int64_t step = -36; step <= 36; step++) {
+    for (int64_t line = 2; line <= 8; line *= 2) {
+      if (step > -line && step < line) continue;
+      side from = {.shape = {41, line}, .strides = {step, 1}, .at_end = true};
+      side to = {.shape = {41, line}, .strides = {line, 1}, .at_end = true};
+      for (uint8_t bits = 8; bits <= 32; bits = (uint8_t)(2 * bits)) {
+        DLDataType dtype = {kDLUInt, bits, 1};
+        place(&from, dtype, 2);
+        place(&to, dtype, 2);
+        check_copy(&from, &to, &seed);
+        guarded_free(&from.memory);
+        guarded_free(&to.memory);
+      }
+    }
+  }
+}
+
 static void strided_copy__spreads_a_broadcast_source(void **state) {
   (void)state;
   int16_t numbers[] = {7, 8};
@@ -339,6 +361,7 @@ int main(void) {
       cmocka_unit_test(strided_copy__equals_the_oracle_for_large_transposes),
       cmocka_unit_test(strided_copy__gathers_a_transposed_source),
       cmocka_unit_test(strided_copy__gathers_a_reversed_source),
+      cmocka_unit_test(strided_copy__steps_off_the_width_of_joined_items),
       cmocka_unit_test(strided_copy__spreads_a_broadcast_source),
       cmocka_unit_test(strided_copy__unpacks_from_the_lowest_bits),
       cmocka_unit_test(strided_copy__of_nothing_touches_nothing),
