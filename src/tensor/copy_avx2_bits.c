@@ -32,12 +32,15 @@ FORCE_INLINE void turn(int64_t item, run_fn edge, const ist__run *run) {
   ist__run rest = *run;
   if (run->from_step == item && run->to_step == item) {
     const __m256i order = turn_order(item);
-    const int64_t n = 32 / item;
-    for (; rest.count >= n; rest.count -= n) {
-      store(rest.to, _mm256_shuffle_epi8(load(rest.from), order));
-      rest.from += 32;
-      rest.to += 32;
+    const int64_t size = run->count * item / 32 * 32;
+    const char *from = run->from;
+    char *to = run->to;
+    for (int64_t i = 0; i < size; i += 32) {
+      store(to + i, _mm256_shuffle_epi8(load(from + i), order));
     }
+    rest.from += size;
+    rest.to += size;
+    rest.count -= size / item;
   }
   edge(&rest);
 }
@@ -101,12 +104,14 @@ FORCE_INLINE __m256i spread(unsigned bits, const char *from) {
 }
 
 FORCE_INLINE void unpack(unsigned bits, const ist__bits *b) {
-  ist__bits rest = *b;
-  for (; rest.count >= 32; rest.count -= 32) {
-    store((char *)rest.to, spread(bits, (const char *)rest.from));
-    rest.from += 4 * bits;
-    rest.to += 32;
+  const uint64_t whole = b->count / 32 * 32;
+  const char *from = (const char *)b->from;
+  char *to = (char *)b->to;
+  for (uint64_t i = 0; i < whole; i += 32) {
+    store(to + i, spread(bits, from + i / 8 * bits));
   }
+  ist__bits rest = {b->from + whole / 8 * bits, b->to + whole, b->count - whole,
+                    bits, false};
   ist__baseline_unpack(&rest);
 }
 
@@ -146,16 +151,17 @@ FORCE_INLINE __m256i gather_1(const char *from) {
 }
 
 FORCE_INLINE void pack(unsigned bits, const ist__bits *b) {
-  ist__bits rest = *b;
-  const unsigned count = 256 / bits;
-  for (; rest.count >= count; rest.count -= count) {
-    const char *from = (const char *)rest.from;
-    store((char *)rest.to, bits == 4   ? gather_4(from)
-                           : bits == 2 ? gather_2(from)
-                                       : gather_1(from));
-    rest.from += count;
-    rest.to += 32;
+  const uint64_t count = 256 / bits;
+  const uint64_t whole = b->count / count * count;
+  const char *from = (const char *)b->from;
+  char *to = (char *)b->to;
+  for (uint64_t i = 0; i < whole; i += count) {
+    store(to + i / 8 * bits, bits == 4   ? gather_4(from + i)
+                             : bits == 2 ? gather_2(from + i)
+                                         : gather_1(from + i));
   }
+  ist__bits rest = {b->from + whole, b->to + whole / 8 * bits, b->count - whole,
+                    bits, false};
   ist__baseline_pack(&rest);
 }
 

@@ -80,63 +80,83 @@ FORCE_INLINE void put(char *to, __m256i v, bool past) {
   }
 }
 
-FORCE_INLINE void every_second(int64_t item, ist__run *rest, bool past) {
+// Where a loop stands. Its own variables: what is stored to the target could
+// else be rest, whose address is taken, and each turn would wait for it.
+typedef struct place {
+  const char *from;
+  char *to;
+  int64_t count;
+} place;
+
+FORCE_INLINE place every_second(int64_t item, place p, bool past) {
   const int64_t n = 32 / item;
-  for (; rest->count > n; rest->count -= n) {
-    fetch(rest->from, 64, past);
-    put(rest->to, evens(item, load(rest->from), load(rest->from + 32)), past);
-    rest->from += 64;
-    rest->to += 32;
+  for (; p.count > n; p.count -= n) {
+    fetch(p.from, 64, past);
+    put(p.to, evens(item, load(p.from), load(p.from + 32)), past);
+    p.from += 64;
+    p.to += 32;
   }
+  return p;
 }
 
-FORCE_INLINE void every_fourth(int64_t item, ist__run *rest, bool past) {
+FORCE_INLINE place every_fourth(int64_t item, place p, bool past) {
   const int64_t n = 32 / item;
-  for (; rest->count > n; rest->count -= n) {
-    fetch(rest->from, 128, past);
-    __m256i low = evens(item, load(rest->from), load(rest->from + 32));
-    __m256i high = evens(item, load(rest->from + 64), load(rest->from + 96));
-    put(rest->to, evens(item, low, high), past);
-    rest->from += 128;
-    rest->to += 32;
+  for (; p.count > n; p.count -= n) {
+    fetch(p.from, 128, past);
+    __m256i low = evens(item, load(p.from), load(p.from + 32));
+    __m256i high = evens(item, load(p.from + 64), load(p.from + 96));
+    put(p.to, evens(item, low, high), past);
+    p.from += 128;
+    p.to += 32;
   }
+  return p;
 }
 
-FORCE_INLINE void every_third(int64_t item, ist__run *rest, bool past) {
+FORCE_INLINE place every_third(int64_t item, place p, bool past) {
   const int64_t n = 16 / item;
-  for (; rest->count > n; rest->count -= n) {
-    fetch(rest->from, 48, past);
-    __m128i v =
-        first_of_three(item, load_half(rest->from), load_half(rest->from + 16),
-                       load_half(rest->from + 32));
+  for (; p.count > n; p.count -= n) {
+    fetch(p.from, 48, past);
+    __m128i v = first_of_three(item, load_half(p.from), load_half(p.from + 16),
+                               load_half(p.from + 32));
     if (past) {
-      _mm_stream_si128((__m128i *)(void *)rest->to, v);
+      _mm_stream_si128((__m128i *)(void *)p.to, v);
     } else {
-      store_half(rest->to, v);
+      store_half(p.to, v);
     }
-    rest->from += 48;
-    rest->to += 16;
+    p.from += 48;
+    p.to += 16;
   }
+  return p;
 }
 
-FORCE_INLINE void backward(int64_t item, ist__run *rest, bool past) {
+FORCE_INLINE place backward(int64_t item, place p, bool past) {
   const int64_t n = 32 / item;
-  for (; rest->count >= n; rest->count -= n) {
-    put(rest->to, reversed(item, load(rest->from - 32 + item)), past);
-    rest->from -= 32;
-    rest->to += 32;
+  for (; p.count >= n; p.count -= n) {
+    put(p.to, reversed(item, load(p.from - 32 + item)), past);
+    p.from -= 32;
+    p.to += 32;
   }
+  return p;
 }
 
-// The loop of a step, if there is one.
+// The loop of a step, if there is one. Items that were joined into wider ones
+// may lie at no multiple of those.
 FORCE_INLINE void vectors(int64_t item, ist__run *rest, bool past) {
-  // Items that were joined into wider ones may lie at no multiple of those.
-  if (item == 16 || rest->from_step % item != 0) return;
-  const int64_t step = rest->from_step / item;
-  if (step == 2) every_second(item, rest, past);
-  if (step == 3) every_third(item, rest, past);
-  if (step == 4 && item < 8) every_fourth(item, rest, past);
-  if (step == -1) backward(item, rest, past);
+  place p = {rest->from, rest->to, rest->count};
+  const int64_t step = rest->from_step;
+  if (item == 16) return;
+  if (step == 2 * item) {
+    p = every_second(item, p, past);
+  } else if (step == 3 * item) {
+    p = every_third(item, p, past);
+  } else if (step == 4 * item && item < 8) {
+    p = every_fourth(item, p, past);
+  } else if (step == -item) {
+    p = backward(item, p, past);
+  }
+  rest->from = p.from;
+  rest->to = p.to;
+  rest->count = p.count;
 }
 
 FORCE_INLINE void gather(int64_t item, int number, const ist__run *run) {

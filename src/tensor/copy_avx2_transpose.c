@@ -278,16 +278,20 @@ FORCE_INLINE void pipeline(kind k, const ist__transpose *t) {
   }
 }
 
-// Squares straight to the target, in blocks whose lines the first cache holds.
+// Squares straight to the target, a block of source lines after the other: the
+// first cache holds where they are read.
 FORCE_INLINE void straight(kind k, const ist__transpose *t) {
-  for (int64_t r = 0; r < t->rows; r += TILE_ROWS) {
-    for (int64_t c = 0; c < t->columns; c += TILE_ROWS) {
-      const int64_t row = least(r, t->rows - k.items);
-      const int64_t column = least(c, t->columns - k.lines);
-      ist__transpose part =
-          part_of(t, k.item, row, column, least(TILE_ROWS, t->rows - row),
-                  least(TILE_ROWS, t->columns - column));
-      squares(k, &part, 0);
+  const int64_t last_row = t->rows - k.items;
+  const int64_t last_column = t->columns - k.lines;
+  for (int64_t block = 0; block < t->columns; block += TILE_ROWS) {
+    const int64_t end = least(block + TILE_ROWS, t->columns);
+    for (int64_t r = 0; r < t->rows; r += k.items) {
+      const int64_t row = least(r, last_row);
+      for (int64_t c = block; c < end; c += k.lines) {
+        const int64_t column = least(c, last_column);
+        k.square(t->from + row * k.item + column * t->from_step, t->from_step,
+                 t->to + row * t->to_step + column * k.item, t->to_step);
+      }
     }
   }
 }

@@ -124,6 +124,9 @@ static void check_runs(desk *d, const ist__copy_kernels *kernels,
     int64_t item = (int64_t)1 << number;
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
       check_run(d, kernels, number, count, steps[i] * item, item);
+      if (i % 4 == 2) {  // at no multiple of the item
+        check_run(d, kernels, number, count, steps[i] * item + item / 2, item);
+      }
       if (random_below(&d->seed, 8) != 0) continue;
       int64_t to_step = 1 + random_below(&d->seed, 5);
       if (random_below(&d->seed, 2) != 0) to_step = -to_step;
