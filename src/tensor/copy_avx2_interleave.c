@@ -4,6 +4,8 @@
 
 #if defined(__x86_64__)
 
+#include <assert.h>
+
 #include "tensor/copy_avx2.h"
 #include "tensor/copy_avx2_three.h"
 
@@ -78,6 +80,7 @@ FORCE_INLINE void part(int64_t item, int count, const ist__transpose *t,
   __m128i a[16];
   const char *from = t->from;
   char *to = t->to;
+  assert(!past);  // separate_past fills a buffer instead
   (void)past;
   for (int64_t c = 0; c + items <= t->columns; c += items) {
     for (int i = 0; i < count; i++) a[i] = load_half(from + 16 * i);
@@ -165,7 +168,7 @@ static void separate_all(const ist__transpose *t, int number) {
   const int64_t items = 16 >> number;
   const int64_t done = t->columns / items * items;
   ist__transpose rest = *t;
-  with_size(part, number, t->rows, t);
+  with_size(part, number, t->rows, t);  // t->stream is false
   rest.from += done * t->from_step;
   rest.to += done << number;
   rest.columns -= done;

@@ -65,6 +65,8 @@ typedef struct ist__lines {
   int64_t bytes;  // of a line, at least 1
 } ist__lines;
 
+// The inner loops of one instruction set. They allocate nothing; a streamed
+// transpose takes up to 160 KiB of stack.
 typedef struct ist__copy_kernels {
   const char *name;
   void (*run[IST__ITEM_SIZES])(const ist__run *run);
