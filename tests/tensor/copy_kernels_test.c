@@ -117,6 +117,12 @@ static void check_run(desk *d, const ist__copy_kernels *kernels, int number,
            run.stream ? ", streamed" : "");
 }
 
+// Now and then some bytes more, so that a step is no multiple of the item: a
+// plan makes such steps where it widens items that lie together.
+static int64_t odd_bytes(uint64_t *seed, int64_t item) {
+  return random_below(seed, 4) == 0 ? random_below(seed, item) : 0;
+}
+
 static void check_runs(desk *d, const ist__copy_kernels *kernels,
                        int64_t count) {
   static const int64_t steps[] = {1, 0, 2, -1, 3, 4, -2, 5, 7, -3, -4, 16};
@@ -124,13 +130,13 @@ static void check_runs(desk *d, const ist__copy_kernels *kernels,
     int64_t item = (int64_t)1 << number;
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
       check_run(d, kernels, number, count, steps[i] * item, item);
-      if (i % 4 == 2) {  // at no multiple of the item
-        check_run(d, kernels, number, count, steps[i] * item + item / 2, item);
-      }
+      int64_t from_step = steps[i] * item + odd_bytes(&d->seed, item);
+      check_run(d, kernels, number, count, from_step, item);
       if (random_below(&d->seed, 8) != 0) continue;
-      int64_t to_step = 1 + random_below(&d->seed, 5);
+      int64_t to_step = item * (1 + random_below(&d->seed, 5));
+      to_step += odd_bytes(&d->seed, item);
       if (random_below(&d->seed, 2) != 0) to_step = -to_step;
-      check_run(d, kernels, number, count, steps[i] * item, to_step * item);
+      check_run(d, kernels, number, count, from_step, to_step);
     }
   }
 }
@@ -178,21 +184,22 @@ static void check_transpose(desk *d, const ist__copy_kernels *kernels,
            t.stream ? ", streamed" : "");
 }
 
-// Steps that are dense, or have a gap, or keep to lines or to places where
-// rows fall into one set of a cache; a source's also backward, or overlapping.
+// Steps that are dense, or have a gap, of whole items or not, or keep to lines
+// or to places where rows fall into one set of a cache; a source's also
+// backward, or overlapping.
 static int64_t make_up_step(uint64_t *seed, int64_t size, int64_t item,
                             bool source) {
   switch (random_below(seed, source ? 7 : 5)) {
     case 0:
-      return size + item * random_below(seed, 9);
+      return size + item * random_below(seed, 9) + odd_bytes(seed, item);
     case 1:
       return (size + 63) / 64 * 64;
     case 2:
       return (size + 511) / 512 * 512;
     case 5:
-      return -size - item * random_below(seed, 3);
+      return -size - item * random_below(seed, 3) - odd_bytes(seed, item);
     case 6:
-      return item * random_below(seed, 3);
+      return item * random_below(seed, 3) + odd_bytes(seed, item);
     default:
       return size;
   }
@@ -296,7 +303,8 @@ static void swap__turns_each_item_round_for_every_table(void **state) {
     for (int64_t count = 0; count < 300; count++) {
       for (int number = 0; number < IST__SWAP_SIZES; number++) {
         int64_t size = (int64_t)2 << number;
-        int64_t step = size * (random_below(&d->seed, 7) - 3);
+        int64_t step =
+            size * (random_below(&d->seed, 7) - 3) + odd_bytes(&d->seed, size);
         check_swap(d, kernels, number, count, size, size);
         check_swap(d, kernels, number, count, step, size);
         check_swap(d, kernels, number, count, step, 2 * size);
