@@ -176,7 +176,8 @@ ist_code ist_tensor_copy_into(ist_tensor *tensor, const DLTensor *target,
   ist__decision made = {
       .route = hops == 1 ? IST_ROUTE_COPY : IST_ROUTE_STAGE,
       .hops = hops,
-      .bytes_moved = hops * cargo.view.nbytes,
+      // The block between lies as the source does.
+      .bytes_moved = (hops - 1) * cargo.view.nbytes + to.nbytes,
       .reason_count = 1,
       .reasons = {{IST__REASON_INTO, 0, 0}},
   };

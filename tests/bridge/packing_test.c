@@ -179,10 +179,13 @@ static void check_copy_into(world *w, subject *s) {
     target.byte_offset = 0;
     target.strides = NULL;
     ist_options options = {.struct_size = sizeof options, .packing = both[i]};
+    ist_receipt receipt = {.struct_size = sizeof receipt};
     ist_error error;
-    assert_ok(ist_tensor_copy_into(s->tensor, &target, &options, NULL, &error),
-              error);
+    assert_ok(
+        ist_tensor_copy_into(s->tensor, &target, &options, &receipt, &error),
+        error);
     size_t size = (size_t)bytes_of(s, both[i]);
+    assert_int_equal(receipt.bytes_moved, size);
     assert_int_equal(bytes[size], 0xA5);
     int64_t strides[3];
     target.strides = strides;

@@ -324,6 +324,33 @@ def test_dtypes__jax_bits_are_refused_and_not_relabelled(name):
         isthmus.from_dlpack(x)
 
 
+PLACES = ["template"] + [f"pjrt:{os.environ[key]}" for key in (
+    "ISTHMUS_P1", "ISTHMUS_P2", "ISTHMUS_P3") if key in os.environ]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=os.path.basename)
+def test_dtypes__devices_pack_and_numpy_unpacks(place):
+    """dmlc/dlpack#158, openxla/xla#16795"""
+    backend = isthmus.open(place)
+    crossed = 0
+    for name in sorted(SUB_BYTE):
+        x = as_numpy(name, (3, 5))
+        if isthmus.plan(x, backend).route == "refuse":
+            assert isthmus.plan(x, backend).code == 309
+            continue
+        there = isthmus.to(x, backend)
+        assert not there.padded and there.nbytes == -(
+            -15 * BY_NAME[name].bits // 8)
+        result, receipt = isthmus.to(there, "numpy", receipt=True)
+        assert bits_of(result) == bits_of(x)
+        assert reasons(receipt)[0] == "packed" and receipt.hops == 1
+        out = np.zeros((3, 5), x.dtype)
+        _, receipt = isthmus.to(there, "numpy", out=out, receipt=True)
+        assert bits_of(out) == bits_of(x) and receipt.bytes_moved == 15
+        crossed += 1
+    assert crossed >= 4
+
+
 # ------------------------------------------------------------ random layouts
 
 def random_view(rng, x):
