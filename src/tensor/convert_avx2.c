@@ -14,6 +14,11 @@
 // MXCSR after reset: all exceptions masked, round to nearest.
 #define DEFAULT_SETTINGS 0x1f80
 
+// How far ahead a source of float32 is asked for. Measured on 64 MiB, where the
+// loops wait for memory: a tenth to a fifth faster than without, and than with
+// 512, 2048 or 4096.
+#define AHEAD 1024
+
 #define NOT_INLINE __attribute__((noinline))
 
 static inline __m256i load(const void *p) {
@@ -26,6 +31,12 @@ static inline void put(void *p, __m256i v, bool stream) {
   } else {
     _mm256_storeu_si256(p, v);
   }
+}
+
+// Past the end too: this is never a fault. Summed as a number, since no pointer
+// may point there.
+static inline void ask_ahead(const void *p) {
+  _mm_prefetch((const char *)((uintptr_t)p + AHEAD), _MM_HINT_T0);
 }
 
 static inline __m256i all(uint32_t bits) {
@@ -142,6 +153,8 @@ static inline void narrow_32(const uint32_t *in, uint8_t *out, size_t count,
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   const bool stream = how->stream;
   for (size_t i = 0; i < count; i += 32) {
+    ask_ahead(in + i);
+    ask_ahead(in + i + 16);
     __m256i a = narrow_8(load(in + i), f, &l);
     __m256i b = narrow_8(load(in + i + 8), f, &l);
     __m256i c = narrow_8(load(in + i + 16), f, &l);
@@ -169,15 +182,15 @@ static inline void narrow_32(const uint32_t *in, uint8_t *out, size_t count,
 
 // ---- float32 to and from the formats of 16 bits
 
+static inline bool any_nan(__m256 a, __m256 b) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q)) != 0;
+}
+
+// The upper halves of 8 numbers, none of them NaN, rounded.
 static inline __m256i brain_8(__m256i x) {
   __m256i odd = _mm256_and_si256(_mm256_srli_epi32(x, 16), all(1));
   __m256i sum = _mm256_add_epi32(x, _mm256_add_epi32(odd, all(0x7fff)));
-  __m256i nan =
-      _mm256_or_si256(_mm256_and_si256(x, all(FLOAT32_SIGN)), all(0x7fc00000));
-  __m256 value = _mm256_castsi256_ps(x);
-  __m256i is_nan =
-      _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
-  return _mm256_srli_epi32(_mm256_blendv_epi8(sum, nan, is_nan), 16);
+  return _mm256_srli_epi32(sum, 16);
 }
 
 NOT_INLINE static void hand_float32_to_bfloat16(const void *from, void *to,
@@ -191,8 +204,14 @@ NOT_INLINE static void hand_float32_to_bfloat16(const void *from, void *to,
     return;
   }
   for (size_t i = 0; i < count; i += 16) {
-    __m256i both =
-        _mm256_packus_epi32(brain_8(load(in + i)), brain_8(load(in + i + 8)));
+    ask_ahead(in + i);
+    __m256i a = load(in + i);
+    __m256i b = load(in + i + 8);
+    if (any_nan(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b))) {
+      plain_float32_to_bfloat16(in + i, out + i, 16, how);
+      continue;
+    }
+    __m256i both = _mm256_packus_epi32(brain_8(a), brain_8(b));
     put(out + i, _mm256_permute4x64_epi64(both, 0xd8), stream);
   }
 }
@@ -217,12 +236,8 @@ NOT_INLINE static void hand_bfloat16_to_float32(const void *from, void *to,
 }
 BOTH(bfloat16_to_float32, uint16_t, uint32_t, 16)
 
-static inline bool any_nan(__m256 a, __m256 b) {
-  return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q)) != 0;
-}
-
-// The processor makes NaNs quiet, which these loops do not: 16 numbers with one
-// among them go the plain way.
+// The processor makes NaNs quiet, which these loops do not: 16 numbers with a
+// NaN among them go the plain way.
 NOT_INLINE static void hand_float32_to_float16(const void *from, void *to,
                                                size_t count,
                                                const ist__convert_how *how) {
@@ -234,6 +249,7 @@ NOT_INLINE static void hand_float32_to_float16(const void *from, void *to,
       _mm256_set1_ps(how->saturate ? 65504.0F : __builtin_inff());
   const __m256 least = _mm256_sub_ps(_mm256_setzero_ps(), most);
   for (size_t i = 0; i < count; i += 16) {
+    ask_ahead(in + i);
     __m256 a = _mm256_loadu_ps(in + i);
     __m256 b = _mm256_loadu_ps(in + i + 8);
     if (any_nan(a, b)) {
