@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 LARGE = (("ours", "isthmus", "#1b6ca8"),
-         ("ours_2_threads", "isthmus, 2 threads", "#8fc1e3"),
+         ("ours_2_threads", "isthmus, 2 threads (wall clock)", "#8fc1e3"),
          ("torch", "torch, 1 thread", "#e07b39"),
          ("numpy", "NumPy", "#7a7a7a"))
 SMALL = (("ours", "isthmus, in C", "#1b6ca8"),

@@ -115,13 +115,17 @@ def arguments():
                                      RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--iterations", type=int)
+    parser.add_argument("--rounds", type=int, help="how often the sides take "
+                        "turns; each bench has its own number")
+    parser.add_argument("--iterations", type=int, help="calls of a short "
+                        "piece of work in one round")
     parser.add_argument("--quick", action="store_true",
                         help="small sizes, for tests of the bench itself")
     parser.add_argument("--cases", metavar="WORD", help="of copy: only cases "
                         "whose names hold WORD; shown, not recorded")
-    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--out", type=Path, default=HERE / "results",
+                        help="folder of the results, which are replaced; "
+                        "bench/results unless told")
     parser.add_argument("--compare", nargs=2, metavar=("A", "B"))
     chosen = parser.parse_args()
     for name in chosen.names:
@@ -154,7 +158,7 @@ def record_bench(name, chosen):
     if kind == "copy":
         from copy_chart import draw_result
         draw_result(path)
-    sys.stdout.flush()
+    print(f"recorded in {path}", flush=True)
 
 
 def main():
