@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "tensor/lanes.h"
 
 // One crossing that was made.
 typedef struct step {
@@ -100,6 +101,7 @@ static ist_code convert(journey *j, ist_error *err) {
   *s = (step){j->at, "host", {.struct_size = sizeof s->receipt}};
   ist_code code = ist_dtype_parse(j->cmd->astype, &dtype, err);
   if (code != IST_OK) return code;
+  dtype = ist__lanes_values(dtype);
   ist_options watched = {.struct_size = sizeof watched};
   ist__cmd_progress(j->cmd, "converting to %s", j->cmd->astype);
   ist__cmd_watch(j->cmd, &watched);

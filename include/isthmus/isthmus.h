@@ -496,7 +496,7 @@ typedef struct ist_convert_options {
 // Converts to another floating-point dtype, each element rounded once, to
 // nearest, ties to even, with the bits of ml_dtypes: docs/conversions.md. The
 // result is a dense host tensor of its own memory, aligned to 64 bytes; of the
-// same dtype it is a copy. options and receipt may be NULL.
+// same dtype it is a copy. dtype has one lane. options and receipt may be NULL.
 // Borrows tensor. Gives *out. Fails: ARGUMENT, DTYPE_MISMATCH (one of the two
 // is no floating-point dtype), CANCELLED, DTYPE, LANES, OVERFLOW, BUFFER,
 // DELETED, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.

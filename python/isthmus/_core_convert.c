@@ -3,6 +3,7 @@
 // floating-point dtype.
 
 #include "_core.h"
+#include "tensor/lanes.h"
 
 typedef struct wish {
   DLDataType dtype;
@@ -52,6 +53,8 @@ PyObject *ist__py_convert(PyObject *module, PyObject *args) {
       ist__py_check_progress(state, w.progress) < 0 ||
       ist__py_dtype_parse(state, dtype, &w.dtype) < 0)
     return NULL;
+  // torch.float4_e2m1fn_x2 asks for values of float4_e2m1fn.
+  w.dtype = ist__lanes_values(w.dtype);
   w.options.saturate = saturate != 0;
   w.options.padded = padded != 0;
   if (PyCapsule_CheckExact(source))

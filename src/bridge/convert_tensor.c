@@ -29,6 +29,13 @@ static ist_code check_dtypes(int32_t from, DLDataType dtype, ist_error *err) {
                          "floating-point dtype with a name",
                          (unsigned)dtype.code, (unsigned)dtype.bits);
   }
+  // Lanes would change the shape, which a conversion keeps.
+  if (dtype.lanes != 1) {
+    return ist_error_set(err, IST_ERR_LANES,
+                         "a tensor could not be converted to %s: it was asked "
+                         "for with %u lanes; needs 1 lane",
+                         to->name, (unsigned)dtype.lanes);
+  }
   if (ist__float_format_find(from) != NULL &&
       ist__float_format_find(to->number) != NULL) {
     return IST_OK;

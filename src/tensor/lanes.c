@@ -78,6 +78,11 @@ static ist_code unfold_pairs(const DLTensor *from, bool padded, ist__lanes *out,
   return IST_OK;
 }
 
+// As torch counts 4-bit floats.
+static bool is_pair(DLDataType dtype) {
+  return dtype.code == kDLFloat4_e2m1fn && dtype.bits == 4 && dtype.lanes == 2;
+}
+
 ist_code ist__lanes_unfold(const DLTensor *tensor, bool padded, ist__lanes *out,
                            ist_error *err) {
   DLDataType dtype = tensor->dtype;
@@ -91,7 +96,7 @@ ist_code ist__lanes_unfold(const DLTensor *tensor, bool padded, ist__lanes *out,
     out->tensor.dtype.lanes = 1;
     return IST_OK;
   }
-  if (dtype.lanes == 2 && dtype.code == kDLFloat4_e2m1fn) {
+  if (is_pair(dtype)) {
     return unfold_pairs(tensor, padded, out, err);
   }
   return refuse(dtype, " (a vector is not counted as an element)", err);
@@ -121,4 +126,9 @@ void ist__lanes_fold(ist__view *view) {
     if (view->shape[i] <= 1 || view->count == 0) view->strides[i] = dense;
     if (view->shape[i] > 1) dense *= view->shape[i];
   }
+}
+
+DLDataType ist__lanes_values(DLDataType dtype) {
+  if (is_pair(dtype)) dtype.lanes = 1;
+  return dtype;
 }

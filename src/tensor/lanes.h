@@ -38,4 +38,9 @@ ist_pairs ist__lanes_pairs_of(const ist__view *view);
 // the other strides, 2 lanes. Such a view is for writing out only.
 void ist__lanes_fold(ist__view *view);
 
+// The dtype of the numbers that a name stands for where values are asked for
+// and not a way to count them: of pairs (torch's float4_e2m1fn_x2) the dtype of
+// one element, of all else the dtype itself.
+DLDataType ist__lanes_values(DLDataType dtype);
+
 #endif  // ISTHMUS_TENSOR_LANES_H_

@@ -229,6 +229,7 @@ ist_code ist__strided_convert(const ist__copy_engine *engine, ist__watch *watch,
                               const ist__view *source, const ist__view *target,
                               ist_error *err) {
   assert(ist__strided_convert_takes(source, target));
+  assert(source->count == target->count);
   work w = {.engine = engine,
             .conversion = conversion,
             .source = source,

@@ -240,6 +240,22 @@ def test_astype__takes_dtypes_of_every_framework():
     assert str(isthmus.astype(x, np.float64).dtype) == "float64"
 
 
+def test_astype__takes_torchs_name_of_pairs_for_their_values():
+    torch = pytest.importorskip("torch")
+    x = np.linspace(-6, 6, 24, dtype="float32").reshape(4, 6)
+    wanted = oracle(x, "float4_e2m1fn")
+    for dtype in (torch.float4_e2m1fn_x2, "torch.float4_e2m1fn_x2",
+                  "float4_e2m1fn_x2", "float4_e2m1fnx2"):
+        made = isthmus.astype(x, dtype)
+        assert str(made.dtype) == "float4_e2m1fn" and made.shape == (4, 6)
+        assert np.array_equal(codes_of(isthmus.to(made, "numpy")), wanted)
+        pairs = isthmus.to(made, "torch")
+        assert pairs.dtype == torch.float4_e2m1fn_x2 and pairs.shape == (4, 3)
+    with pytest.raises(isthmus.Error) as info:
+        isthmus.astype(x, "float32x2")
+    assert info.value.entry.name == "IST_ERR_LANES"
+
+
 def test_astype__does_not_see_flushed_subnormals(singles):
     torch = pytest.importorskip("torch")
     if not torch.set_flush_denormal(True):

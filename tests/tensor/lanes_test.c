@@ -209,6 +209,18 @@ static void lanes__fold_and_unfold_are_inverse(void **state) {
   assert_true(found > 50);
 }
 
+static void lanes__values_of_pairs_are_single_elements(void **state) {
+  (void)state;
+  assert_int_equal(ist__lanes_values(pairs).lanes, 1);
+  assert_int_equal(ist__lanes_values(pairs).code, kDLFloat4_e2m1fn);
+  // Other vectors stand for no other dtype: they are refused where they go.
+  const DLDataType others[] = {
+      {kDLFloat4_e2m1fn, 4, 3}, {kDLFloat, 32, 2}, {kDLInt, 4, 2}};
+  for (size_t i = 0; i < COUNT_OF(others); i++) {
+    assert_int_equal(ist__lanes_values(others[i]).lanes, others[i].lanes);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lanes__pairs_double_the_last_extent),
@@ -219,6 +231,7 @@ int main(void) {
       cmocka_unit_test(lanes__refuses_what_has_two_meanings_or_none),
       cmocka_unit_test(lanes__tells_what_pairs_can_be_counted),
       cmocka_unit_test(lanes__fold_and_unfold_are_inverse),
+      cmocka_unit_test(lanes__values_of_pairs_are_single_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
