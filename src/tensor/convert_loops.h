@@ -3,7 +3,11 @@
 // compiler turns into the vectors of whichever instruction set a file that
 // includes this is built for. Included by those files only.
 //
-// All by integers: what the caller set the processor's rounding to is not seen.
+// What the caller set the processor to, its rounding or that it flushes
+// subnormals, is not seen: all is done by integers, but for the subnormals of a
+// source, whose mantissa becomes a float and is scaled by a power of two. Of
+// these no operand and no result is subnormal, and none is rounded; no number
+// is taken from its equal, which is -0 where one rounds down.
 
 #ifndef ISTHMUS_TENSOR_CONVERT_LOOPS_H_
 #define ISTHMUS_TENSOR_CONVERT_LOOPS_H_
@@ -25,11 +29,8 @@ static inline uint32_t float32_of_half(uint32_t half, bool saturate) {
   uint32_t bits = (magnitude << 13) + (UINT32_C(112) << 23);
   if (magnitude >= 0x7c00) bits += UINT32_C(112) << 23;
   if (magnitude == 0x7c00 && saturate) bits = FLOAT32_INFINITY - 1;
-  // A subnormal: 2^-14 + m * 2^-24 - 2^-14, where no step is rounded.
-  uint32_t above = (UINT32_C(113) << 23) | (magnitude << 13);
-  float exact;
-  memcpy(&exact, &above, sizeof exact);
-  exact -= 0x1p-14F;
+  // A subnormal: m * 2^-24.
+  float exact = (float)(int32_t)magnitude * 0x1p-24F;
   uint32_t small;
   memcpy(&small, &exact, sizeof small);
   return (half & 0x8000) << 16 | (magnitude < 0x400 ? small : bits);
@@ -168,11 +169,8 @@ static inline uint64_t double_of_float(uint32_t x, bool saturate,
   if (a >= FLOAT32_INFINITY) bits += UINT64_C(896) << 52;
   if (a == FLOAT32_INFINITY && saturate) bits = FLOAT64_INFINITY - 1;
   if (a > FLOAT32_INFINITY && nan == IST__NAN_QUIET) bits |= UINT64_C(1) << 51;
-  // A subnormal: 2^-126 + m * 2^-149 - 2^-126, where no step is rounded.
-  uint64_t above = (UINT64_C(897) << 52) | (uint64_t)a << 29;
-  double exact;
-  memcpy(&exact, &above, sizeof exact);
-  exact -= 0x1p-126;
+  // A subnormal: m * 2^-149.
+  double exact = (double)(int32_t)a * 0x1p-149;
   uint64_t small;
   memcpy(&small, &exact, sizeof small);
   return (uint64_t)(x & FLOAT32_SIGN) << 32 | (a < 0x800000 ? small : bits);

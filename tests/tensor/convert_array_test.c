@@ -166,32 +166,89 @@ static void run__saturates_as_the_scalar_path_with_every_table(void **state) {
   }
 }
 
-// Computing threads of some runtimes flush subnormals; a caller may round up.
+// ---- what a caller may have set
+
+#if defined(__x86_64__)
+typedef unsigned settings;
+// MXCSR: rounding down, up and to zero; subnormals as zeros, results and both.
+static const settings changes[] = {0x2000, 0x4000, 0x6000, 0x0040,
+                                   0x8000, 0xa040, 0xc040};
+static settings get_settings(void) {
+  return _mm_getcsr() & 0xffc0;  // without what has happened
+}
+static void set_settings(settings s) {
+  _mm_setcsr(s);
+}
+#elif defined(__aarch64__)
+typedef uint64_t settings;
+// FPCR: rounding up, down and to zero; subnormals as zeros; both.
+static const settings changes[] = {1 << 22,           2 << 22,
+                                   3 << 22,           1 << 24 | 1 << 19,
+                                   1 << 24 | 1 << 22, 1 << 24 | 2 << 22};
+static settings get_settings(void) {
+  settings s;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(s));
+  return s;
+}
+static void set_settings(settings s) {
+  __asm__ volatile("msr fpcr, %0" : : "r"(s) : "memory");
+}
+#else
+#error "this test knows the settings of x86-64 and aarch64"
+#endif
+
+// A zero of each sign, the smallest subnormals, and some of what there is.
+static sample short_sample(const ist__float_format *f) {
+  sample all = sample_of(f);
+  sample s = {f, all.size, 0, malloc(most_numbers * all.size)};
+  assert_non_null(s.bytes);
+  for (uint64_t code = 0; code < 6; code++) {
+    add(&s, code);
+    add(&s, code | ist__float_sign(f));
+  }
+  for (size_t i = 0; i < all.count; i += 11) {
+    add(&s, code_at(all.bytes, all.size, i));
+  }
+  free(all.bytes);
+  return s;
+}
+
+// The long way, and with so few numbers that no loop by hand takes a step.
+static void check_settings(const ist__convert_kernels *kernels, sample *s,
+                           const ist__float_format *to, settings change) {
+  const settings before = get_settings();
+  const size_t count = s->count;
+  set_settings(before | change);
+  check_pair(kernels, s, to, false, false);
+  s->count = 12;
+  check_pair(kernels, s, to, false, false);
+  assert_true(get_settings() == (before | change));
+  set_settings(before);
+  s->count = count;
+}
+
+// Computing threads of some runtimes flush subnormals; a caller may round down.
 static void run__does_not_see_what_the_caller_set(void **state) {
   (void)state;
-#if defined(__x86_64__)
-  const unsigned settings = _mm_getcsr();
-  const unsigned flushes_and_rounds_up = settings | 0x8040 | 0x4000;
-  static const int32_t targets[] = {
-      ist__number_float16,       ist__number_float64,
-      ist__number_bfloat16,      ist__number_float8_e4m3fn,
-      ist__number_float8_e5m2,   ist__number_float8_e8m0fnu,
-      ist__number_float4_e2m1fn,
+  static const int32_t sides[] = {
+      ist__number_float16,        ist__number_float32,
+      ist__number_float64,        ist__number_bfloat16,
+      ist__number_float8_e4m3fn,  ist__number_float8_e5m2,
+      ist__number_float8_e8m0fnu, ist__number_float4_e2m1fn,
   };
   const ist__convert_kernels *k;
-  sample s = sample_of(ist__float_format_find(ist__number_float32));
-  for (int32_t i = 0; (k = ist__convert_kernels_at(i)) != NULL; i++) {
-    for (size_t t = 0; t < COUNT_OF(targets); t++) {
-      _mm_setcsr(flushes_and_rounds_up);
-      check_pair(k, &s, ist__float_format_find(targets[t]), false, false);
-      assert_int_equal(_mm_getcsr() & 0xffc0, flushes_and_rounds_up & 0xffc0);
-      _mm_setcsr(settings);
+  for (size_t from = 0; from < COUNT_OF(sides); from++) {
+    sample s = short_sample(ist__float_format_find(sides[from]));
+    for (size_t to = 0; to < COUNT_OF(sides); to++) {
+      if (from == to) continue;
+      for (int32_t i = 0; (k = ist__convert_kernels_at(i)) != NULL; i++) {
+        for (size_t n = 0; n < COUNT_OF(changes); n++) {
+          check_settings(k, &s, ist__float_format_find(sides[to]), changes[n]);
+        }
+      }
     }
+    free(s.bytes);
   }
-  free(s.bytes);
-#else
-  skip();
-#endif
 }
 
 // Counts around the steps of the loops, at both ends of guarded memory.
