@@ -12,12 +12,10 @@
 #include "tensor/strided_copy.h"
 
 enum {
-  // Elements of a box: 32 KiB of float64.
+  // Elements of a box, at most: 32 KiB of float64. Of these it spans 64 along
+  // the dimension that is closest in the source and 64 along that in the
+  // target, where they differ: whole cache lines on both sides.
   box_count = 4096,
-  // A box spans so many elements along the dimension that is closest in the
-  // source and along that in the target, where they differ: whole cache lines
-  // on both sides.
-  box_side = 64
 };
 
 // A target of more bytes than this does not fit the caches beside its source:
@@ -123,9 +121,10 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// Chooses the extents of a box: first a side of the target's closest dimension,
-// the last, and one of the source's; then as much as fits, from the last on.
-static uint64_t choose_boxes(work *w) {
+// Chooses the extents of a box of at most room elements: first a side of the
+// target's closest dimension, the last, and one of the source's; then as much
+// as fits, from the last on. Returns how many boxes there are.
+static uint64_t choose_boxes(work *w, int64_t room) {
   int32_t ndim = w->source->ndim;
   const int64_t *shape = w->source->shape;
   const int64_t *strides = w->source->strides;
@@ -137,9 +136,10 @@ static uint64_t choose_boxes(work *w) {
       closest = i;
     }
   }
-  int64_t room = box_count;
-  w->box[ndim - 1] = least(shape[ndim - 1], box_side);
-  w->box[closest] = least(shape[closest], box_side);
+  int64_t side = 1;
+  while (4 * side * side <= room) side *= 2;
+  w->box[ndim - 1] = least(shape[ndim - 1], side);
+  w->box[closest] = least(shape[closest], side);
   for (int32_t i = 0; i < ndim; i++) room /= w->box[i];
   uint64_t count = 1;
   for (int32_t i = ndim - 1; i >= 0; i--) {
@@ -217,8 +217,10 @@ static ist__ranges cut(work *w) {
     ranges.step = step;
     ranges.task = convert_line;
   } else {
-    ranges.count = choose_boxes(w);
-    ranges.step = step < box_count ? 1 : step / box_count;
+    // A round is a range of each thread: no box is more than a range.
+    uint64_t box = step < box_count ? step : box_count;
+    ranges.count = choose_boxes(w, (int64_t)box);
+    ranges.step = step / box;
     ranges.task = convert_boxes;
   }
   return ranges;

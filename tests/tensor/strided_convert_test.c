@@ -10,6 +10,7 @@
 #include "support/testing.h"
 #include "tensor/convert.h"
 #include "tensor/dtype.h"
+#include "tensor/ranges.h"
 
 enum {
   most_dims = 4
@@ -181,11 +182,98 @@ static void convert__leaves_no_bits_after_packed_elements(void **state) {
   guarded_free(&to.memory);
 }
 
+// ---- rounds
+
+// What is written so far, and what was told of it.
+typedef struct rounds {
+  uint64_t written;
+  uint64_t told;
+  uint64_t cancel_at;
+} rounds;
+
+static void count_doubles(const void *from, void *to, size_t count,
+                          const ist__convert_how *how) {
+  (void)from;
+  memset(to, 0, count * sizeof(double));
+  // The table of a conversion is its own: here it leads to the count.
+  rounds *r;
+  memcpy(&r, how->table, sizeof r);
+  r->written += count * sizeof(double);
+}
+
+static bool listen(void *self, uint64_t done, uint64_t total) {
+  rounds *r = self;
+  assert_true(done <= total);
+  assert_int_equal(r->written, done);
+  assert_true(done - r->told <= IST__ROUND_BYTES);
+  r->told = done;
+  return done < r->cancel_at;
+}
+
+// A pool that says it has many threads, and does one call after the other.
+static void run_in_turn(void *self, size_t count,
+                        void (*task)(void *work, size_t index), void *work) {
+  (void)self;
+  for (size_t i = 0; i < count; i++) task(work, i);
+}
+
+// float16 to float64, a line or turned; returns what became of it.
+static ist_code convert_in_rounds(int32_t threads, bool turned, rounds *r) {
+  ist__env env;
+  ist__env_init(&env, NULL);
+  const ist_pool pool = {NULL, threads, run_in_turn};
+  ist_context_options options = {.pool = &pool};
+  ist__copy_engine engine;
+  ist_error error = {0};
+  assert_ok(ist__copy_engine_open(&engine, &env, &options, &error), error);
+  const int64_t shape[] = {700, 900}, strides[] = {1, 700};
+  side from, to;
+  place(&from, ist__number_float16, 2, shape, turned ? strides : NULL, false,
+        false);
+  place(&to, ist__number_float64, 2, shape, NULL, false, false);
+  ist__conversion conversion;
+  ist__conversion_make(NULL, ist__number_float16, ist__number_float64, false,
+                       from.view.count, &conversion);
+  conversion.first = count_doubles;
+  conversion.second = NULL;
+  memcpy(&conversion.table, &r, sizeof r);
+  ist_options watched = {.progress = listen, .progress_self = r};
+  ist__watch watch;
+  assert_ok(ist__watch_begin(&watch, &watched, to.view.nbytes, 1, &error),
+            error);
+  ist_code code = ist__strided_convert(&engine, &watch, &conversion, &from.view,
+                                       &to.view, &error);
+  guarded_free(&from.memory);
+  guarded_free(&to.memory);
+  ist__copy_engine_close(&engine, &env);
+  return code;
+}
+
+static void convert__asks_after_a_round_with_any_threads(void **state) {
+  (void)state;
+  static const int32_t threads[] = {1, 64, 256};
+  for (size_t i = 0; i < COUNT_OF(threads); i++) {
+    for (int turned = 0; turned < 2; turned++) {
+      rounds all = {.cancel_at = UINT64_MAX};
+      assert_int_equal(convert_in_rounds(threads[i], turned != 0, &all),
+                       IST_OK);
+      assert_int_equal(all.told, 700 * 900 * sizeof(double));
+      rounds some = {.cancel_at = IST__ROUND_BYTES + 1};
+      assert_int_equal(convert_in_rounds(threads[i], turned != 0, &some),
+                       IST_ERR_CANCELLED);
+      // Not a byte after it said no.
+      assert_int_equal(some.written, some.told);
+      assert_true(some.written <= 2 * IST__ROUND_BYTES);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(convert__any_geometry_equals_the_scalar_path),
       cmocka_unit_test(convert__refuses_packed_elements_out_of_order),
       cmocka_unit_test(convert__leaves_no_bits_after_packed_elements),
+      cmocka_unit_test(convert__asks_after_a_round_with_any_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
