@@ -489,7 +489,7 @@ typedef struct ist_convert_options {
   size_t struct_size;
   bool saturate;  // too large, or infinity: the largest finite number
   bool padded;    // a result below 8 bits has one element to a byte
-  ist_progress_fn progress;  // counts the result's bytes, once each hop
+  ist_progress_fn progress;  // counts what the receipt says is moved
   void *progress_self;
 } ist_convert_options;
 

@@ -24,6 +24,12 @@ typedef struct ist__watch {
 ist_code ist__watch_begin(ist__watch *watch, const ist_options *options,
                           uint64_t hop_bytes, uint32_t hops, ist_error *err);
 
+// Sets the bytes of the next hop, where hops differ: ist__watch_begin was then
+// given those of all of them as one.
+static inline void ist__watch_next_hop(ist__watch *watch, uint64_t bytes) {
+  watch->hop_bytes = bytes;
+}
+
 // True when somebody is told.
 static inline bool ist__watch_is_on(const ist__watch *watch) {
   return watch != NULL && watch->tell != NULL && watch->total != 0;

@@ -67,12 +67,19 @@ static bool needs_stage(const passage *p) {
          (!p->same && !ist__strided_convert_takes(&p->cargo.view, &p->result));
 }
 
+// A backend copies out in its own packing, and the conversion takes packed
+// elements that lie in order: no third copy. What the host unpacks itself comes
+// one to a byte, which is faster to convert.
+static bool stages_padded(const passage *p) {
+  return ist__cargo_host_reads(&p->cargo) || p->cargo.view.padded;
+}
+
 static void write_receipt(const passage *p, ist_receipt *out) {
-  bool staged = p->staged.data != NULL;
+  bool staged = needs_stage(p);
   ist__decision made = {
       .route = staged ? IST_ROUTE_STAGE : IST_ROUTE_COPY,
       .hops = staged ? 2 : 1,
-      .bytes_moved = p->result.nbytes + (staged ? p->staged.nbytes : 0),
+      .bytes_moved = p->staged.nbytes + p->result.nbytes,
       .reason_count = staged ? 2 : 1,
       .reasons = {{p->same ? IST__REASON_SAME_DTYPE : IST__REASON_CONVERTED, 0,
                    0},
@@ -92,13 +99,16 @@ static ist_code pass(passage *p, ist_tensor **out, ist_error *err) {
   if (needs_stage(p)) {
     from = &p->staged;
     p->cargo.watch = &p->watch;
-    code = ist__cargo_gather(&p->cargo, p->context, 0, true, &p->staged, err);
+    ist__watch_next_hop(&p->watch, p->staged.nbytes);
+    code = ist__cargo_gather(&p->cargo, p->context, 0, stages_padded(p),
+                             &p->staged, err);
     if (code != IST_OK) return code;
   }
   result->data = ist__block_make(p->context, result->nbytes, 0);
   if (result->data == NULL) {
     return ist__error_memory(err, "the converted tensor", result->nbytes);
   }
+  ist__watch_next_hop(&p->watch, result->nbytes);
   code = fill(p, from, err);
   if (code == IST_OK) {
     code = ist__tensor_on_host(p->context, result, true, ist__block_release,
@@ -108,14 +118,20 @@ static ist_code pass(passage *p, ist_tensor **out, ist_error *err) {
   return code;
 }
 
-// Tells progress what there is to do.
+// Measures the stage, and tells progress what there is to do.
 static ist_code begin(passage *p, const ist_convert_options *options,
                       ist_error *err) {
+  const ist__view *from = &p->cargo.view;
+  if (needs_stage(p)) {
+    ist_code code = ist__view_dense(from->dtype, from->ndim, from->shape,
+                                    stages_padded(p), &p->staged, err);
+    if (code != IST_OK) return code;
+  }
   const ist_options watched = {.struct_size = sizeof watched,
                                .progress = options->progress,
                                .progress_self = options->progress_self};
-  return ist__watch_begin(&p->watch, &watched, p->result.nbytes,
-                          needs_stage(p) ? 2 : 1, err);
+  return ist__watch_begin(&p->watch, &watched,
+                          p->staged.nbytes + p->result.nbytes, 1, err);
 }
 
 ist_code ist_tensor_convert(ist_tensor *tensor, DLDataType dtype,

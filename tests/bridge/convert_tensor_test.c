@@ -52,6 +52,21 @@ static ist_tensor *convert(ist_tensor *t, DLDataType dtype,
   return out;
 }
 
+// What a short conversion tells.
+typedef struct ear {
+  uint64_t told[8];
+  uint64_t total;
+  int calls;
+} ear;
+
+static bool hear(void *self, uint64_t done, uint64_t total) {
+  ear *e = self;
+  assert_true(e->calls < (int)COUNT_OF(e->told));
+  e->told[e->calls++] = done;
+  e->total = total;
+  return true;
+}
+
 static void assert_reason(const ist_receipt *receipt, uint32_t index,
                           const char *name) {
   assert_true(index < receipt->reason_count);
@@ -137,6 +152,42 @@ static void convert__copies_out_what_lies_on_a_device(void **state) {
   end(&w);
 }
 
+// A backend copies out as its elements are packed; nobody copies them again
+// before they are converted, and what is told adds up to what was moved.
+static void convert__copies_packed_elements_out_once(void **state) {
+  (void)state;
+  world w;
+  begin(&w, float4);
+  ist_tensor *there;
+  ist_error err;
+  assert_ok(ist_tensor_move(w.tensor, ist_backend_device(w.far, 0), NULL,
+                            &there, NULL, &err),
+            err);
+  static const DLDataType targets[] = {
+      {kDLFloat, 32, 1}, {kDLFloat6_e2m3fn, 6, 1}, {kDLFloat4_e2m1fn, 4, 1}};
+  for (int n = 0; n < 2 * (int)COUNT_OF(targets); n++) {
+    ear heard = {0};
+    ist_convert_options options = {.struct_size = sizeof options,
+                                   .padded = n % 2 != 0,
+                                   .progress = hear,
+                                   .progress_self = &heard};
+    ist_receipt receipt;
+    ist_tensor *t = convert(there, targets[n / 2], &options, &receipt);
+    ist_tensor_info info = {.struct_size = sizeof info};
+    assert_ok(ist_tensor_describe(t, &info, &err), err);
+    assert_int_equal(receipt.hops, 2);
+    assert_int_equal(receipt.bytes_moved, 12 + info.nbytes);
+    assert_int_equal(heard.total, receipt.bytes_moved);
+    assert_int_equal(heard.calls, 3);
+    assert_int_equal(heard.told[0], 0);
+    assert_int_equal(heard.told[1], 12);
+    assert_int_equal(heard.told[2], receipt.bytes_moved);
+    ist_tensor_release(t);
+  }
+  ist_tensor_release(there);
+  end(&w);
+}
+
 static void convert__saturates_when_asked(void **state) {
   (void)state;
   world w;
@@ -216,9 +267,8 @@ static void convert__refuses_more_or_less_than_one_lane(void **state) {
   world w;
   begin(&w, float32);
   static const uint16_t lanes[] = {0, 2, 3};
-  static const DLDataType types[] = {{kDLFloat4_e2m1fn, 4, 1},
-                                     {kDLFloat, 32, 1},
-                                     {kDLFloat8_e4m3fn, 8, 1}};
+  static const DLDataType types[] = {
+      {kDLFloat4_e2m1fn, 4, 1}, {kDLFloat, 32, 1}, {kDLFloat8_e4m3fn, 8, 1}};
   for (size_t i = 0; i < COUNT_OF(types); i++) {
     for (size_t n = 0; n < COUNT_OF(lanes); n++) {
       DLDataType dtype = types[i];
@@ -380,6 +430,7 @@ int main(void) {
       cmocka_unit_test(convert__outlives_its_source),
       cmocka_unit_test(convert__copies_what_is_of_the_dtype_already),
       cmocka_unit_test(convert__copies_out_what_lies_on_a_device),
+      cmocka_unit_test(convert__copies_packed_elements_out_once),
       cmocka_unit_test(convert__saturates_when_asked),
       cmocka_unit_test(convert__packs_narrow_elements_unless_asked),
       cmocka_unit_test(convert__refuses_what_is_no_float_on_either_side),
