@@ -250,6 +250,9 @@ PyObject *ist__py_convert(PyObject *module, PyObject *args);
 // ----------------------------------------------------- _core_receipt.c --
 PyObject *ist__py_receipt_type(PyObject *module);
 PyObject *ist__py_receipt_new(ist__py_state *state, const ist_receipt *receipt);
+// (made, Receipt). Takes made; where it is NULL, an exception is set.
+PyObject *ist__py_with_receipt(ist__py_state *state, PyObject *made,
+                               const ist_receipt *receipt);
 
 // Names its ends (NULL: as they are) and adds a copy that an adapter made
 // before the route; reason 0: none was made.

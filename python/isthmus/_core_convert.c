@@ -31,14 +31,7 @@ static PyObject *convert(ist__py_state *state, PyObject *source, void *self) {
   ist_tensor_release(tensor);
   Py_END_ALLOW_THREADS if (code != IST_OK) return ist__py_watch_raise(
       &watch, state, &err);
-  PyObject *result = ist__py_tensor_new(state, made);
-  PyObject *paper =
-      result == NULL ? NULL : ist__py_receipt_new(state, &receipt);
-  if (paper == NULL) {
-    Py_XDECREF(result);
-    return NULL;
-  }
-  return Py_BuildValue("NN", result, paper);
+  return ist__py_with_receipt(state, ist__py_tensor_new(state, made), &receipt);
 }
 
 // convert(tensor or capsule, dtype, saturate, padded, progress) -> (Tensor,

@@ -222,13 +222,7 @@ PyObject *ist__py_export(PyObject *module, PyObject *args) {
   Py_END_ALLOW_THREADS if (code != IST_OK) return ist__py_watch_raise(
       &watch, state, &err);
   PyObject *capsule = capsule_of(state, managed, bits);
-  PyObject *paper =
-      capsule == NULL ? NULL : ist__py_receipt_new(state, &receipt);
-  if (paper == NULL) {
-    Py_XDECREF(capsule);
-    return NULL;
-  }
-  return Py_BuildValue("NN", capsule, paper);
+  return ist__py_with_receipt(state, capsule, &receipt);
 }
 
 // move(tensor, device, wish) -> (Tensor, Receipt).
@@ -259,14 +253,8 @@ PyObject *ist__py_move(PyObject *module, PyObject *args) {
   ist_tensor_release(tensor);
   Py_END_ALLOW_THREADS Py_XDECREF(keep);
   if (code != IST_OK) return ist__py_watch_raise(&watch, state, &err);
-  PyObject *result = ist__py_tensor_new(state, moved);
-  PyObject *paper =
-      result == NULL ? NULL : ist__py_receipt_new(state, &receipt);
-  if (paper == NULL) {
-    Py_XDECREF(result);
-    return NULL;
-  }
-  return Py_BuildValue("NN", result, paper);
+  return ist__py_with_receipt(state, ist__py_tensor_new(state, moved),
+                              &receipt);
 }
 
 // plan(tensor, consumer or device, wish) -> Receipt; nothing moves.

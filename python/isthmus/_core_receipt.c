@@ -15,6 +15,16 @@ PyObject *ist__py_receipt_new(ist__py_state *state,
   return (PyObject *)self;
 }
 
+PyObject *ist__py_with_receipt(ist__py_state *state, PyObject *made,
+                               const ist_receipt *receipt) {
+  PyObject *paper = made == NULL ? NULL : ist__py_receipt_new(state, receipt);
+  if (paper == NULL) {
+    Py_XDECREF(made);
+    return NULL;
+  }
+  return Py_BuildValue("NN", made, paper);
+}
+
 static void name_end(char *end, const char *name) {
   if (name != NULL) snprintf(end, IST_MAX_PLACE, "%s", name);
 }
