@@ -75,6 +75,18 @@ static ist__convert_loop *widening(const ist__convert_kernels *k,
   }
 }
 
+static ist__convert_loop *narrowing_to_byte(const ist__convert_kernels *k,
+                                            int32_t to) {
+  switch (to) {
+#define IST_FLOAT_BYTE_FORMAT(number, name, exponent, mantissa, bias, kind) \
+  case ist__number_##name:                                                  \
+    return k->float32_to_byte[ist__byte_##name];
+#include "tensor/float_format.def"
+    default:
+      return NULL;  // float32
+  }
+}
+
 // The loop that makes the target of float32; NULL for float32.
 static ist__convert_loop *narrowing(const ist__convert_kernels *k,
                                     const ist__conversion *c) {
@@ -85,10 +97,8 @@ static ist__convert_loop *narrowing(const ist__convert_kernels *k,
       return k->float32_to_bfloat16;
     case ist__number_float64:
       return k->float32_to_float64;
-    case ist__number_float32:
-      return NULL;
     default:
-      return k->float32_to_byte[c->to->number - ist__byte_format_first];
+      return narrowing_to_byte(k, c->to->number);
   }
 }
 

@@ -169,8 +169,7 @@ static inline void narrow_32(const uint32_t *in, uint8_t *out, size_t count,
 #define IST_FLOAT_BYTE_FORMAT(number, name, exponent, mantissa, bias, kinds)   \
   NOT_INLINE static void hand_##name(const void *from, void *to, size_t count, \
                                      const ist__convert_how *how) {            \
-    const ist__float_format f = {number, exponent, mantissa, bias,             \
-                                 IST__FLOAT_##kinds};                          \
+    const ist__float_format f = format_of_##name();                            \
     if (f.kind == IST__FLOAT_FNU) {                                            \
       plain_##name(from, to, count, how);                                      \
     } else {                                                                   \
@@ -300,7 +299,7 @@ const ist__convert_kernels ist__convert_avx2 = {
     .float32_to_byte =
         {
 #define IST_FLOAT_BYTE_FORMAT(number, name, exponent, mantissa, bias, kind) \
-  [(number) - ist__byte_format_first] = avx2_##name,
+  [ist__byte_##name] = avx2_##name,
 #include "tensor/float_format.def"
         },
     .look_up = {plain_look_up_1, plain_look_up_2, plain_look_up_4,

@@ -16,7 +16,7 @@ const ist__convert_kernels ist__convert_baseline = {
     .float32_to_byte =
         {
 #define IST_FLOAT_BYTE_FORMAT(number, name, exponent, mantissa, bias, kind) \
-  [(number) - ist__byte_format_first] = plain_##name,
+  [ist__byte_##name] = plain_##name,
 #include "tensor/float_format.def"
         },
     .look_up = {plain_look_up_1, plain_look_up_2, plain_look_up_4,

@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The formats of at most 8 bits are the dtypes of these numbers.
+// The formats of at most 8 bits in their order: ist__byte_float8_e3m4, ...
 enum {
-  ist__byte_format_first = 16,
-  ist__byte_formats = 11
+#define IST_FLOAT_BYTE_FORMAT(number, name, exponent, mantissa, bias, kind) \
+  ist__byte_##name,
+#include "tensor/float_format.def"
+  ist__byte_formats  // how many there are
 };
 
 // What the loop does with the mantissa of a NaN, where its target keeps it.
@@ -46,7 +48,7 @@ typedef struct ist__convert_kernels {
   ist__convert_loop *float32_to_float64;   // NaNs kept or quiet
   ist__convert_loop *float32_to_float16;   // NaNs kept or plain
   ist__convert_loop *float32_to_bfloat16;  // NaNs plain
-  // By dtype number less ist__byte_format_first; to a byte each. NaNs plain.
+  // By ist__byte_*; to a byte each. NaNs plain.
   ist__convert_loop *float32_to_byte[ist__byte_formats];
   // From a byte by how->table to elements of 1, 2, 4 and 8 bytes.
   ist__convert_loop *look_up[4];

@@ -22,6 +22,15 @@
 #define FLOAT64_SIGN (UINT64_C(1) << 63)
 #define FLOAT64_INFINITY UINT64_C(0x7ff0000000000000)
 
+// The rows of float_format.def: format_of_float16(), ... Constants where they
+// are inlined.
+#define IST_FLOAT_FORMAT(number, name, exponent, mantissa, bias, kind) \
+  static inline ist__float_format format_of_##name(void) {             \
+    return (ist__float_format){number, exponent, mantissa, bias,       \
+                               IST__FLOAT_##kind};                     \
+  }
+#include "tensor/float_format.def"
+
 // With saturate no result is infinite, of a wider type neither.
 static inline uint32_t float32_of_half(uint32_t half, bool saturate) {
   uint32_t magnitude = half & 0x7fff;
@@ -109,7 +118,7 @@ static inline uint32_t narrow_to_power(uint32_t x, uint32_t over) {
 }
 
 static inline uint32_t narrow_to_half(uint32_t x, const ist__convert_how *how) {
-  const ist__float_format f = {ist__number_float16, 5, 10, 15, IST__FLOAT_IEEE};
+  const ist__float_format f = format_of_float16();
   uint32_t code = narrow(x, f, beyond(f, how->saturate));
   uint32_t mantissa = x >> 13 & 0x3ff;
   uint32_t kept = (x >> 16 & 0x8000) | 0x7c00 | (mantissa == 0 ? 1 : mantissa);
@@ -232,9 +241,7 @@ static inline void narrow_bytes(const void *from, void *to, size_t count,
 #define IST_FLOAT_BYTE_FORMAT(number, name, exponent, mantissa, bias, kind) \
   static void plain_##name(const void *from, void *to, size_t count,        \
                            const ist__convert_how *how) {                   \
-    const ist__float_format f = {number, exponent, mantissa, bias,          \
-                                 IST__FLOAT_##kind};                        \
-    narrow_bytes(from, to, count, how, f);                                  \
+    narrow_bytes(from, to, count, how, format_of_##name());                 \
   }
 #include "tensor/float_format.def"
 

@@ -18,10 +18,6 @@ enum {
   box_count = 4096,
 };
 
-// A target of more bytes than this does not fit the caches beside its source:
-// it is written past them.
-#define STREAM_BYTES (4 << 20)
-
 typedef struct work {
   const ist__copy_engine *engine;
   const ist__conversion *conversion;
@@ -104,7 +100,7 @@ static uint64_t convert_line(void *self, uint64_t first, uint64_t end) {
     return end - first;
   }
   const ist__conversion *c = w->conversion;
-  bool stream = w->target->nbytes > STREAM_BYTES;
+  bool stream = w->target->nbytes > IST__STREAM_BYTES;
   ist__conversion_run(c, ist__view_address(w->source) + first * c->from_size,
                       ist__view_address(w->target) + first * c->to_size,
                       (size_t)(end - first), stream);

@@ -25,8 +25,12 @@ static uint64_t saturated(const char *from, uint64_t bits, const char *to) {
   return ist__convert_one(format(from), format(to), true, bits);
 }
 
-static void format__has_as_many_bits_as_its_dtype(void **state) {
+// float_format.def and dtype.def tell of the same dtypes.
+static void format__is_that_of_its_dtype(void **state) {
   (void)state;
+#define IST_FLOAT_FORMAT(number, word, exponent, mantissa, bias, kind) \
+  assert_string_equal(ist__dtype_at(number)->name, #word);
+#include "tensor/float_format.def"
   int count = 0;
   for (int32_t n = 0; n < ist__dtype_count(); n++) {
     const ist__dtype *row = ist__dtype_at(n);
@@ -138,7 +142,7 @@ static void one__ignores_bits_above_a_narrow_element(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(format__has_as_many_bits_as_its_dtype),
+      cmocka_unit_test(format__is_that_of_its_dtype),
       cmocka_unit_test(one__rounds_to_nearest_and_ties_to_even),
       cmocka_unit_test(one__rounds_a_double_once),
       cmocka_unit_test(one__keeps_subnormals_on_both_sides),
