@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #include "tensor/convert_loops.h"
+#include "tensor/copy_avx2.h"
 
 // MXCSR after reset: all exceptions masked, round to nearest.
 #define DEFAULT_SETTINGS 0x1f80
@@ -20,18 +21,6 @@
 #define AHEAD 1024
 
 #define NOT_INLINE __attribute__((noinline))
-
-static inline __m256i load(const void *p) {
-  return _mm256_loadu_si256(p);
-}
-
-static inline void put(void *p, __m256i v, bool stream) {
-  if (stream) {
-    _mm256_stream_si256(p, v);
-  } else {
-    _mm256_storeu_si256(p, v);
-  }
-}
 
 // Past the end too: this is never a fault. Summed as a number, since no pointer
 // may point there.
@@ -58,10 +47,15 @@ typedef struct both_loops {
   size_t from_size;
   size_t to_size;
   size_t step;
+  bool saturates;  // the one by hand does; else all goes the plain way then
 } both_loops;
 
 static void run_both(const both_loops *b, const void *from, void *to,
                      size_t count, const ist__convert_how *how) {
+  if (how->saturate && !b->saturates) {
+    b->plain(from, to, count, how);
+    return;
+  }
   const char *in = from;
   char *out = to;
   size_t head = head_of(to, b->to_size, count, how->stream);
@@ -82,12 +76,12 @@ static void run_both(const both_loops *b, const void *from, void *to,
   if (steps < count) b->plain(in, out, count - steps, how);
 }
 
-#define BOTH(name, from_type, to_type, elements)                        \
+#define BOTH(name, from_type, to_type, elements, saturates)             \
   static void avx2_##name(const void *from, void *to, size_t count,     \
                           const ist__convert_how *how) {                \
-    static const both_loops both = {hand_##name, plain_##name,          \
+    static const both_loops both = {hand_##name,       plain_##name,    \
                                     sizeof(from_type), sizeof(to_type), \
-                                    elements};                          \
+                                    elements,          saturates};      \
     run_both(&both, from, to, count, how);                              \
   }
 
@@ -176,7 +170,7 @@ static inline void narrow_32(const uint32_t *in, uint8_t *out, size_t count,
       narrow_32(from, to, count, how, f);                                      \
     }                                                                          \
   }                                                                            \
-  BOTH(name, uint32_t, uint8_t, 32)
+  BOTH(name, uint32_t, uint8_t, 32, true)
 #include "tensor/float_format.def"
 
 // ---- float32 to and from the formats of 16 bits
@@ -198,10 +192,6 @@ NOT_INLINE static void hand_float32_to_bfloat16(const void *from, void *to,
   const uint32_t *in = from;
   uint16_t *out = to;
   const bool stream = how->stream;
-  if (how->saturate) {
-    plain_float32_to_bfloat16(from, to, count, how);
-    return;
-  }
   for (size_t i = 0; i < count; i += 16) {
     ask_ahead(in + i);
     __m256i a = load(in + i);
@@ -214,7 +204,7 @@ NOT_INLINE static void hand_float32_to_bfloat16(const void *from, void *to,
     put(out + i, _mm256_permute4x64_epi64(both, 0xd8), stream);
   }
 }
-BOTH(float32_to_bfloat16, uint32_t, uint16_t, 16)
+BOTH(float32_to_bfloat16, uint32_t, uint16_t, 16, false)
 
 NOT_INLINE static void hand_bfloat16_to_float32(const void *from, void *to,
                                                 size_t count,
@@ -222,10 +212,6 @@ NOT_INLINE static void hand_bfloat16_to_float32(const void *from, void *to,
   const uint16_t *in = from;
   uint32_t *out = to;
   const bool stream = how->stream;
-  if (how->saturate) {
-    plain_bfloat16_to_float32(from, to, count, how);
-    return;
-  }
   for (size_t i = 0; i < count; i += 16) {
     const __m256i zero = _mm256_setzero_si256();
     __m256i both = _mm256_permute4x64_epi64(load(in + i), 0xd8);
@@ -233,7 +219,7 @@ NOT_INLINE static void hand_bfloat16_to_float32(const void *from, void *to,
     put(out + i + 8, _mm256_unpackhi_epi16(zero, both), stream);
   }
 }
-BOTH(bfloat16_to_float32, uint16_t, uint32_t, 16)
+BOTH(bfloat16_to_float32, uint16_t, uint32_t, 16, false)
 
 // The processor makes NaNs quiet, which these loops do not: 16 numbers with a
 // NaN among them go the plain way.
@@ -262,7 +248,7 @@ NOT_INLINE static void hand_float32_to_float16(const void *from, void *to,
     put(out + i, _mm256_set_m128i(high, low), stream);
   }
 }
-BOTH(float32_to_float16, uint32_t, uint16_t, 16)
+BOTH(float32_to_float16, uint32_t, uint16_t, 16, true)
 
 NOT_INLINE static void hand_float16_to_float32(const void *from, void *to,
                                                size_t count,
@@ -270,10 +256,6 @@ NOT_INLINE static void hand_float16_to_float32(const void *from, void *to,
   const uint16_t *in = from;
   uint32_t *out = to;
   const bool stream = how->stream;
-  if (how->saturate) {
-    plain_float16_to_float32(from, to, count, how);
-    return;
-  }
   for (size_t i = 0; i < count; i += 16) {
     __m256 a = _mm256_cvtph_ps(_mm_loadu_si128((const void *)(in + i)));
     __m256 b = _mm256_cvtph_ps(_mm_loadu_si128((const void *)(in + i + 8)));
@@ -285,7 +267,7 @@ NOT_INLINE static void hand_float16_to_float32(const void *from, void *to,
     put(out + i + 8, _mm256_castps_si256(b), stream);
   }
 }
-BOTH(float16_to_float32, uint16_t, uint32_t, 16)
+BOTH(float16_to_float32, uint16_t, uint32_t, 16, false)
 
 const ist__convert_kernels ist__convert_avx2 = {
     .name = "avx2",

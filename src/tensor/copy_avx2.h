@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_avx2.h: what the files of the AVX2 table share: moves of a register, a
+// copy_avx2.h: what the files of the AVX2 tables share: moves of a register, a
 // line written past the caches, and the names of the loops.
 
 #ifndef ISTHMUS_TENSOR_COPY_AVX2_H_
@@ -17,11 +17,11 @@
 // where they are called: only inlined do they become one loop for each size.
 #define FORCE_INLINE static inline __attribute__((always_inline))
 
-FORCE_INLINE __m256i load(const char *p) {
-  return _mm256_loadu_si256((const __m256i *)(const void *)p);
+FORCE_INLINE __m256i load(const void *p) {
+  return _mm256_loadu_si256(p);
 }
-FORCE_INLINE void store(char *p, __m256i v) {
-  _mm256_storeu_si256((__m256i *)(void *)p, v);
+FORCE_INLINE void store(void *p, __m256i v) {
+  _mm256_storeu_si256(p, v);
 }
 FORCE_INLINE __m128i load_half(const char *p) {
   return _mm_loadu_si128((const __m128i *)(const void *)p);
@@ -30,8 +30,16 @@ FORCE_INLINE void store_half(char *p, __m128i v) {
   _mm_storeu_si128((__m128i *)(void *)p, v);
 }
 // p is a multiple of 32.
-FORCE_INLINE void stream(char *p, __m256i v) {
-  _mm256_stream_si256((__m256i *)(void *)p, v);
+FORCE_INLINE void stream(void *p, __m256i v) {
+  _mm256_stream_si256(p, v);
+}
+// past: past the caches, where p is a multiple of 32.
+FORCE_INLINE void put(void *p, __m256i v, bool past) {
+  if (past) {
+    stream(p, v);
+  } else {
+    store(p, v);
+  }
 }
 
 // 16 bytes of each of two places.

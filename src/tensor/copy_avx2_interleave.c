@@ -47,7 +47,7 @@ FORCE_INLINE int bits_of(int64_t n) {
   return n >= 16 ? 4 : n >= 8 ? 3 : n >= 4 ? 2 : 1;
 }
 
-FORCE_INLINE void put(char *to, __m128i v, bool past) {
+FORCE_INLINE void put_half(char *to, __m128i v, bool past) {
   if (past) {
     _mm_stream_si128((__m128i *)(void *)to, v);
   } else {
@@ -68,7 +68,7 @@ FORCE_INLINE void weave(int64_t item, int count, const ist__transpose *t,
     } else {
       rotate(item, count, bits_of(count), a);
     }
-    for (int i = 0; i < count; i++) put(to + 16 * i, a[i], past);
+    for (int i = 0; i < count; i++) put_half(to + 16 * i, a[i], past);
     from += 16;
     to += 16 * count;
   }

@@ -72,14 +72,6 @@ FORCE_INLINE void fetch(const char *from, int64_t count, bool past) {
   }
 }
 
-FORCE_INLINE void put(char *to, __m256i v, bool past) {
-  if (past) {
-    stream(to, v);
-  } else {
-    store(to, v);
-  }
-}
-
 // Where a loop stands. Its own variables: what is stored to the target could
 // else be rest, whose address is taken, and each turn would wait for it.
 typedef struct place {
