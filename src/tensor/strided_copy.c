@@ -140,6 +140,7 @@ static uint64_t copy_block(const walk *w, uint64_t number) {
   const ist__axis *column = row + 1;
   int64_t c;
   if (w->plan.way == IST__PLANE_BATCH) {
+    assert(w->row_parts == 1);
     // All planes of some columns, which are in a cache then, come first.
     c = (int64_t)(number / w->planes) * w->columns;
     number %= w->planes;
@@ -152,6 +153,7 @@ static uint64_t copy_block(const walk *w, uint64_t number) {
   int64_t rows = row->extent - r < w->rows ? row->extent - r : w->rows;
   int64_t columns =
       column->extent - c < w->columns ? column->extent - c : w->columns;
+  assert(rows > 0 && columns > 0);
   spot s;
   find_plane(w, number, &s);
   copy_part(w, rows, columns, s.from + r * row->from + c * column->from,
@@ -199,7 +201,8 @@ static void cut_batch(walk *w) {
 }
 
 // Cuts a plane into blocks of at most limit bytes; those of a transpose are as
-// wide as they are high, in whole tiles, where they can be.
+// wide as they are high, in whole tiles, where they can be. The rows of a batch
+// stay whole: they are few, and its parts are counted by columns.
 static void cut_plane(walk *w, int64_t limit) {
   int64_t room = limit / w->plan.item;  // items
   int64_t least = 1;
@@ -207,7 +210,7 @@ static void cut_plane(walk *w, int64_t limit) {
     for (least = TILE; least * least * 4 <= room;) least *= 2;
   }
   int64_t rows = w->rows;
-  if (least > rows) least = rows;
+  if (least > rows || w->plan.way == IST__PLANE_BATCH) least = rows;
   if (w->columns > room / least) {
     w->columns = room / least;
     if (w->columns > TILE) w->columns = w->columns / TILE * TILE;

@@ -27,6 +27,7 @@ typedef struct layout {
 
 #define F32 {kDLFloat, 32, 1}
 #define U8 {kDLUInt, 8, 1}
+#define C128 {kDLComplex, 128, 1}
 #define INT4 {kDLInt, 4, 1}
 #define FP6 {kDLFloat6_e2m3fn, 6, 1}
 
@@ -70,6 +71,14 @@ static const layout layouts[] = {
      4,
      {3, 2, 100003, 2},
      {1, 3, 13, 6},
+     {0},
+     0,
+     0},
+    {"tiny planes of wide items",
+     C128,
+     3,
+     {2003, 2, 23},
+     {46, 1, 2},
      {0},
      0,
      0},
@@ -170,8 +179,21 @@ static bool listen(void *self, uint64_t done, uint64_t total) {
   return done < l->cancel_at;
 }
 
+// A pool of many threads in name: the calls come one after the other.
+static void call_each(void *self, size_t count,
+                      void (*task)(void *work, size_t index), void *work) {
+  (void)self;
+  for (size_t i = 0; i < count; i++) task(work, i);
+}
+
 static ist__copy_engine engine_make(const ist__env *env, int32_t threads) {
-  ist_context_options options = {.threads = threads};
+  const ist_pool many = {NULL, threads, call_each};
+  ist_context_options options = {0};
+  if (threads > 4) {
+    options.pool = &many;
+  } else {
+    options.threads = threads;
+  }
   ist__copy_engine engine;
   ist_error error = {0};
   assert_ok(ist__copy_engine_open(&engine, env, &options, &error), error);
@@ -182,39 +204,59 @@ static bool whole_bytes(const layout *l) {
   return l->dtype.bits >= 8;
 }
 
-static void check_counts(const layout *l, int32_t threads) {
+// A copy with the loops that count, from and to zeros.
+typedef struct counted {
   ist__env env;
-  ist__env_init(&env, NULL);
+  ist__copy_engine engine;
   ist__view from, to;
-  make_view(l, false, &from);
-  make_view(l, true, &to);
-  unsigned char *source = calloc(extent_of(&from), 1);
-  unsigned char *target = calloc(extent_of(&to), 1);
-  place(&from, source);
-  place(&to, target);
-  ist__copy_engine engine = engine_make(&env, threads);
-  engine.kernels = &counting;
-  listener listen_to = {0, UINT64_MAX, true};
-  ist_options options = {.progress = listen, .progress_self = &listen_to};
+  unsigned char *source, *target;
+  listener listener;
+  ist_code code;
+  ist_error error;
+} counted;
+
+static void copy_counted(const layout *l, int32_t threads, uint64_t cancel_at,
+                         counted *c) {
+  *c = (counted){.listener = {0, cancel_at, true}};
+  ist__env_init(&c->env, NULL);
+  make_view(l, false, &c->from);
+  make_view(l, true, &c->to);
+  c->source = calloc(extent_of(&c->from), 1);
+  c->target = calloc(extent_of(&c->to), 1);
+  place(&c->from, c->source);
+  place(&c->to, c->target);
+  c->engine = engine_make(&c->env, threads);
+  c->engine.kernels = &counting;
+  ist_options options = {.progress = listen, .progress_self = &c->listener};
   ist__watch watch;
   atomic_store(&written, 0);
-  ist_error error = {0};
-  assert_ok(ist__watch_begin(&watch, &options, to.nbytes, 1, &error), error);
-  assert_ok(ist__strided_copy_watched(&engine, &watch, &from, &to, &error),
-            error);
-  assert_int_equal(listen_to.last, to.nbytes);
+  assert_ok(ist__watch_begin(&watch, &options, c->to.nbytes, 1, &c->error),
+            c->error);
+  c->code = ist__strided_copy_watched(&c->engine, &watch, &c->from, &c->to,
+                                      &c->error);
+}
+
+static void end_counted(counted *c) {
+  free(c->source);
+  free(c->target);
+  ist__copy_engine_close(&c->engine, &c->env);
+}
+
+static void check_counts(const layout *l, int32_t threads) {
+  counted c;
+  copy_counted(l, threads, UINT64_MAX, &c);
+  assert_ok(c.code, c.error);
+  assert_int_equal(c.listener.last, c.to.nbytes);
   size_t once = 0;
-  for (size_t i = 0; i < extent_of(&to); i++) {
-    if (target[i] > 1) fail_msg("%s: byte %zu is written twice", l->name, i);
-    once += target[i];
+  for (size_t i = 0; i < extent_of(&c.to); i++) {
+    if (c.target[i] > 1) fail_msg("%s: byte %zu is written twice", l->name, i);
+    once += c.target[i];
   }
-  if (once != to.nbytes) {
+  if (once != c.to.nbytes) {
     fail_msg("%s: %zu bytes are written, not %llu", l->name, once,
-             (unsigned long long)to.nbytes);
+             (unsigned long long)c.to.nbytes);
   }
-  free(source);
-  free(target);
-  ist__copy_engine_close(&engine, &env);
+  end_counted(&c);
 }
 
 static void ranges__write_each_byte_once(void **state) {
@@ -223,6 +265,8 @@ static void ranges__write_each_byte_once(void **state) {
     if (!whole_bytes(&layouts[i])) continue;
     check_counts(&layouts[i], 1);
     check_counts(&layouts[i], 3);
+    check_counts(&layouts[i], 64);
+    check_counts(&layouts[i], 256);
   }
 }
 
@@ -269,13 +313,13 @@ static void check_equal(const layout *l) {
   memset(expected, 0x5A, size);
   ist__strided_copy(NULL, &from, &to);
   place(&to, target);
-  // By one thread and four, watched, and by four unwatched.
-  for (int way = 0; way < 3; way++) {
+  // By one thread and many, watched, and by four and many unwatched.
+  for (int way = 0; way < 4; way++) {
     memset(target, 0x5A, size);
     if (way < 2) {
-      copy_watched(l, way == 0 ? 1 : 4, &from, &to);
+      copy_watched(l, way == 0 ? 1 : 64, &from, &to);
     } else {
-      copy_unwatched(4, &from, &to);
+      copy_unwatched(way == 2 ? 4 : 256, &from, &to);
     }
     if (memcmp(target, expected, size) != 0) {
       fail_msg("%s differs, way %d", l->name, way);
@@ -294,32 +338,13 @@ static void ranges__copy_what_a_copy_at_once_does(void **state) {
 }
 
 static void check_cancel(const layout *l, int32_t threads, uint64_t at) {
-  ist__env env;
-  ist__env_init(&env, NULL);
-  ist__view from, to;
-  make_view(l, false, &from);
-  make_view(l, true, &to);
-  unsigned char *source = calloc(extent_of(&from), 1);
-  unsigned char *target = calloc(extent_of(&to), 1);
-  place(&from, source);
-  place(&to, target);
-  ist__copy_engine engine = engine_make(&env, threads);
-  engine.kernels = &counting;
-  listener listen_to = {0, at, true};
-  ist_options options = {.progress = listen, .progress_self = &listen_to};
-  ist__watch watch;
-  atomic_store(&written, 0);
-  ist_error error = {0};
-  assert_ok(ist__watch_begin(&watch, &options, to.nbytes, 1, &error), error);
-  ist_code code =
-      ist__strided_copy_watched(&engine, &watch, &from, &to, &error);
-  assert_refused(code, IST_ERR_CANCELLED, error, "cancelled it after");
+  counted c;
+  copy_counted(l, threads, at, &c);
+  assert_refused(c.code, IST_ERR_CANCELLED, c.error, "cancelled it after");
   // Not a byte after it said no, and no more than a round before it could.
-  assert_int_equal(written, listen_to.last);
+  assert_int_equal(written, c.listener.last);
   assert_true(written < at + IST__ROUND_BYTES);
-  free(source);
-  free(target);
-  ist__copy_engine_close(&engine, &env);
+  end_counted(&c);
 }
 
 static void ranges__write_no_more_after_a_cancel(void **state) {
