@@ -8,13 +8,16 @@ target_link_libraries(isthmus_objects PRIVATE isthmus_flags)
 target_compile_definitions(isthmus_objects PRIVATE IST_BUILD)
 
 # Inner loops of copies and conversions: more optimised, and files for each
-# instruction set.
+# instruction set: the sources ask the compiler what it builds for, and so do
+# their flags.
+include(CheckSymbolExists)
+check_symbol_exists(__x86_64__ "" ISTHMUS_X86_64)
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/copy_baseline.c"
   "${PROJECT_SOURCE_DIR}/src/tensor/copy_baseline_bits.c"
   "${PROJECT_SOURCE_DIR}/src/tensor/copy_neon.c"
   "${PROJECT_SOURCE_DIR}/src/tensor/convert_baseline.c"
   PROPERTIES COMPILE_OPTIONS "-O3")
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+if(ISTHMUS_X86_64)
   file(GLOB found "${PROJECT_SOURCE_DIR}/src/tensor/copy_avx2*.c")
   set_source_files_properties(${found} PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/tensor/copy_avx512.c"
