@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy_neon.c: the inner loops with NEON: squares of registers for transposes,
 // and loads and stores that weave two to four registers for thin ones and for
-// runs with a step. Nothing is written past the caches: NEON has no way to.
+// runs with a step. Nothing is written past the caches: STNP, a hint, is not
+// used.
 
 #if defined(__aarch64__)
 
@@ -85,39 +86,69 @@ FORCE_INLINE void block(int64_t item, const ist__transpose *t, int64_t row,
 
 // ---- thin transposes: two to four lines woven to one, or one taken apart
 
+// Two to four registers, unwoven or to weave. Items that were joined into wider
+// ones may lie at no multiple of those, where C has no pointer to them.
+#define WOVEN(bits, count, lines)                               \
+  FORCE_INLINE lines load_##bits##_##count(const char *from) {  \
+    uint##bits##_t items[(count) * 128 / (bits)];               \
+    if ((uintptr_t)from % sizeof items[0] == 0) {               \
+      return vld##count##q_u##bits(                             \
+          (const uint##bits##_t *)(const void *)from);          \
+    }                                                           \
+    memcpy(items, from, sizeof items);                          \
+    return vld##count##q_u##bits(items);                        \
+  }                                                             \
+  FORCE_INLINE void store_##bits##_##count(char *to, lines v) { \
+    uint##bits##_t items[(count) * 128 / (bits)];               \
+    if ((uintptr_t)to % sizeof items[0] == 0) {                 \
+      vst##count##q_u##bits((uint##bits##_t *)(void *)to, v);   \
+      return;                                                   \
+    }                                                           \
+    vst##count##q_u##bits(items, v);                            \
+    memcpy(to, items, sizeof items);                            \
+  }
+
+#define WOVENS(bits, lanes)                  \
+  WOVEN(bits, 2, uint##bits##x##lanes##x2_t) \
+  WOVEN(bits, 3, uint##bits##x##lanes##x3_t) \
+  WOVEN(bits, 4, uint##bits##x##lanes##x4_t)
+WOVENS(8, 16)
+WOVENS(16, 8)
+WOVENS(32, 4)
+WOVENS(64, 2)
+
 FORCE_INLINE int number_of(int64_t item) {
   return item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3;
 }
 
 // lines is the type of count registers that the instructions of that count use.
-#define THIN(size, bits, count, lines)                             \
-  static void weave_##size##_##count(const ist__transpose *t) {    \
-    const int64_t items = 16 / (size);                             \
-    ist__transpose rest = *t;                                      \
-    for (; rest.rows >= items; rest.rows -= items) {               \
-      lines v;                                                     \
-      for (int i = 0; i < (count); i++) {                          \
-        memcpy(&v.val[i], rest.from + i * t->from_step, 16);       \
-      }                                                            \
-      vst##count##q_u##bits((uint##bits##_t *)(void *)rest.to, v); \
-      rest.from += 16;                                             \
-      rest.to += 16 * (count);                                     \
-    }                                                              \
-    ist__copy_baseline.transpose[number_of(size)](&rest);          \
-  }                                                                \
-  static void part_##size##_##count(const ist__transpose *t) {     \
-    const int64_t items = 16 / (size);                             \
-    ist__transpose rest = *t;                                      \
-    for (; rest.columns >= items; rest.columns -= items) {         \
-      lines v = vld##count##q_u##bits(                             \
-          (const uint##bits##_t *)(const void *)rest.from);        \
-      for (int i = 0; i < (count); i++) {                          \
-        memcpy(rest.to + i * t->to_step, &v.val[i], 16);           \
-      }                                                            \
-      rest.from += 16 * (count);                                   \
-      rest.to += 16;                                               \
-    }                                                              \
-    ist__copy_baseline.transpose[number_of(size)](&rest);          \
+#define THIN(size, bits, count, lines)                          \
+  static void weave_##size##_##count(const ist__transpose *t) { \
+    const int64_t items = 16 / (size);                          \
+    ist__transpose rest = *t;                                   \
+    for (; rest.rows >= items; rest.rows -= items) {            \
+      lines v;                                                  \
+      for (int i = 0; i < (count); i++) {                       \
+        memcpy(&v.val[i], rest.from + i * t->from_step, 16);    \
+      }                                                         \
+      store_##bits##_##count(rest.to, v);                       \
+      rest.from += 16;                                          \
+      rest.to += 16 * (count);                                  \
+    }                                                           \
+    ist__copy_baseline.transpose[number_of(size)](&rest);       \
+  }                                                             \
+  static void part_##size##_##count(const ist__transpose *t) {  \
+    const int64_t items = 16 / (size);                          \
+    ist__transpose rest = *t;                                   \
+    for (; rest.columns >= items; rest.columns -= items) {      \
+      lines v = load_##bits##_##count(rest.from);               \
+      for (int i = 0; i < (count); i++) {                       \
+        memcpy(rest.to + i * t->to_step, &v.val[i], 16);        \
+      }                                                         \
+      rest.from += 16 * (count);                                \
+      rest.to += 16;                                            \
+    }                                                           \
+    ist__copy_baseline.transpose[number_of(size)](&rest);       \
   }
 
 #define THINS(size, bits, lanes)                  \
@@ -198,16 +229,15 @@ FORCE_INLINE void backward(int64_t item, ist__run *rest) {
 
 // Every second, third or fourth item. A load of so many registers ends after
 // the last item that is wanted, so that the last ones are left.
-#define STEP(size, bits, way, lines)                         \
-  static void step_##size##_##way(ist__run *rest) {          \
-    const int64_t n = 16 / (size);                           \
-    for (; rest->count > n; rest->count -= n) {              \
-      lines v = vld##way##q_u##bits(                         \
-          (const uint##bits##_t *)(const void *)rest->from); \
-      memcpy(rest->to, &v.val[0], 16);                       \
-      rest->from += 16 * (way);                              \
-      rest->to += 16;                                        \
-    }                                                        \
+#define STEP(size, bits, way, lines)                \
+  static void step_##size##_##way(ist__run *rest) { \
+    const int64_t n = 16 / (size);                  \
+    for (; rest->count > n; rest->count -= n) {     \
+      lines v = load_##bits##_##way(rest->from);    \
+      memcpy(rest->to, &v.val[0], 16);              \
+      rest->from += 16 * (way);                     \
+      rest->to += 16;                               \
+    }                                               \
   }
 
 #define STEPS(size, bits, lanes)                  \
