@@ -6,11 +6,15 @@
 // next range that nobody has. Calls too many find none, calls too few leave
 // some for the calling thread, and what was claimed is waited for.
 
+// getpid is of POSIX.
+#define _POSIX_C_SOURCE 200809L
+
 #include "tensor/ranges.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -31,20 +35,28 @@ typedef struct ist__desk {
   pthread_mutex_t lock;  // of what follows; never held during a task
   pthread_cond_t idle;
   round_state *round;  // NULL: nothing to do here
+  pid_t process;       // whose threads come here
 } desk;
 
 desk *ist__desks_make(const ist__env *env) {
   desk *desks = ist__alloc_zero(env, DESK_COUNT * sizeof *desks);
   for (int i = 0; desks != NULL && i < DESK_COUNT; i++) {
     atomic_flag_clear(&desks[i].taken);
+    desks[i].process = getpid();
     pthread_mutex_init(&desks[i].lock, NULL);
     pthread_cond_init(&desks[i].idle, NULL);
   }
   return desks;
 }
 
+// A forked child finds the desks as the threads of its parent, which it does
+// not have, left them: a round may lie there, a lock be held.
+static bool are_ours(const desk *desks) {
+  return desks != NULL && desks[0].process == getpid();
+}
+
 void ist__desks_free(const ist__env *env, desk *desks) {
-  for (int i = 0; desks != NULL && i < DESK_COUNT; i++) {
+  for (int i = 0; are_ours(desks) && i < DESK_COUNT; i++) {
     assert(desks[i].round == NULL);
     pthread_cond_destroy(&desks[i].idle);
     pthread_mutex_destroy(&desks[i].lock);
@@ -120,6 +132,7 @@ static uint64_t run_round(const ist__copy_engine *engine, desk *d,
 }
 
 static desk *take_desk(const ist__copy_engine *engine) {
+  if (!are_ours(engine->desks)) return NULL;
   for (int i = 0; i < DESK_COUNT; i++) {
     desk *d = &engine->desks[i];
     if (!atomic_flag_test_and_set_explicit(&d->taken, memory_order_acquire)) {

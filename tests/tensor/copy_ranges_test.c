@@ -2,8 +2,13 @@
 // copy_ranges_test.c: a long copy in ranges, by one thread or several, writes
 // each byte once and what a copy at once writes, and is told in small steps.
 
+// fork is of POSIX.
+#define _POSIX_C_SOURCE 200809L
+
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/testing.h"
 #include "tensor/ranges.h"
@@ -356,11 +361,68 @@ static void ranges__write_no_more_after_a_cancel(void **state) {
   }
 }
 
+typedef struct forking {
+  ist__env env;
+  ist__copy_engine engine;
+  int calls;
+  int status;  // of the child
+} forking;
+
+// In the child of a fork amid a round: another copy, without the pool, and the
+// end.
+static int end_child(forking *f) {
+  unsigned char *bytes = calloc(2, 5000011);
+  memset(bytes, 7, 5000011);
+  ist__view from, to;
+  make_view(&layouts[0], false, &from);
+  make_view(&layouts[0], true, &to);
+  place(&from, bytes);
+  place(&to, bytes + 5000011);
+  ist__strided_copy(&f->engine, &from, &to);
+  bool same = memcmp(bytes, bytes + 5000011, 5000011) == 0;
+  ist__copy_engine_close(&f->engine, &f->env);
+  free(bytes);
+  return same && f->calls == 1 ? 0 : 1;
+}
+
+// The run of a pool: forks while its caller's round lies on a desk.
+static void fork_amid(void *self, size_t count,
+                      void (*task)(void *work, size_t index), void *work) {
+  (void)count, (void)task, (void)work;
+  forking *f = self;
+  if (f->calls++ > 0) return;
+  pid_t child = fork();
+  if (child == 0) _exit(end_child(f));
+  assert_int_equal(waitpid(child, &f->status, 0), child);
+}
+
+static void ranges__are_safe_in_a_child_forked_amid_a_copy(void **state) {
+  (void)state;
+  forking f = {.status = -1};
+  ist__env_init(&f.env, NULL);
+  const ist_pool pool = {&f, 4, fork_amid};
+  const ist_context_options options = {.pool = &pool};
+  ist_error error = {0};
+  assert_ok(ist__copy_engine_open(&f.engine, &f.env, &options, &error), error);
+  unsigned char *bytes = calloc(2, 5000011);
+  ist__view from, to;
+  make_view(&layouts[0], false, &from);
+  make_view(&layouts[0], true, &to);
+  place(&from, bytes);
+  place(&to, bytes + 5000011);
+  ist__strided_copy(&f.engine, &from, &to);
+  assert_int_equal(f.calls, 1);
+  assert_int_equal(f.status, 0);
+  free(bytes);
+  ist__copy_engine_close(&f.engine, &f.env);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ranges__write_each_byte_once),
       cmocka_unit_test(ranges__copy_what_a_copy_at_once_does),
       cmocka_unit_test(ranges__write_no_more_after_a_cancel),
+      cmocka_unit_test(ranges__are_safe_in_a_child_forked_amid_a_copy),
   };
   return cmocka_run_group_tests_name("copy_ranges", tests, NULL, NULL);
 }
