@@ -5,21 +5,14 @@
 #include <stdlib.h>
 
 #include "base/pool.h"
-#include "base/text.h"
 #include "command.h"
 
 // A context with as many threads for long copies as ISTHMUS_THREADS says.
 static ist_code make_context(ist_context **out, ist_error *err) {
   ist_context_options options = {.struct_size = sizeof options};
-  const char *text = getenv("ISTHMUS_THREADS");
-  if (text != NULL && text[0] != '\0' &&
-      !ist__text_number(text, 1, IST__POOL_MOST, &options.threads)) {
-    return ist_error_set(
-        err, IST_ERR_OPTION,
-        "the environment: option ISTHMUS_THREADS cannot be set: "
-        "it is %.40s; needs a number from 1 to %d",
-        text, IST__POOL_MOST);
-  }
+  ist_code code =
+      ist__pool_threads(getenv("ISTHMUS_THREADS"), &options.threads, err);
+  if (code != IST_OK) return code;
   return ist_context_create(&options, out, err);
 }
 

@@ -58,6 +58,9 @@ typedef enum ist_log_level {
 // Receives lines of log, without a newline, from any thread, no lock held.
 typedef void (*ist_log_fn)(void *self, ist_log_level level, const char *text);
 
+// Most threads of its own that a context makes for long copies.
+#define IST_MAX_THREADS 256
+
 // Threads of the caller's own for long copies. run calls task(work, index) for
 // each index below count, on any threads and in any order, and returns when all
 // those calls have returned. It is called from any thread, several at once, no

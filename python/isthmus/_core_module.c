@@ -6,7 +6,6 @@
 
 #include "_core.h"
 #include "base/pool.h"
-#include "base/text.h"
 
 // receipt_amend(receipt, source, target, reason, nbytes): names the ends, and
 // adds a copy that an adapter made before the route (reason 0: none).
@@ -119,20 +118,6 @@ static int add_names(ist__py_state *state) {
   return ready ? 0 : -1;
 }
 
-// The threads of long copies: ISTHMUS_THREADS, read once; 0 when it is unset.
-static int read_threads(int32_t *out) {
-  const char *text = getenv("ISTHMUS_THREADS");
-  *out = 0;
-  if (text == NULL || *text == '\0' ||
-      ist__text_number(text, 1, IST__POOL_MOST, out))
-    return 0;
-  PyErr_Format(PyExc_ImportError,
-               "isthmus could not be imported: ISTHMUS_THREADS is \"%.40s\"; "
-               "needs a number from 1 to %d",
-               text, IST__POOL_MOST);
-  return -1;
-}
-
 static int add_context(ist__py_state *state) {
   state->life = ist__py_life_new();
   state->log = ist__py_log_new();
@@ -143,12 +128,13 @@ static int add_context(ist__py_state *state) {
   ist_context_options options = {.struct_size = sizeof options,
                                  .log = ist__py_log_line,
                                  .log_self = state->log};
-  if (read_threads(&options.threads) < 0 ||
-      ist__py_main_thread(&state->main_thread) < 0)
-    return -1;
+  if (ist__py_main_thread(&state->main_thread) < 0) return -1;
   ist_error err = {0};
-  if (ist_context_create(&options, &state->context, &err) != IST_OK) {
-    PyErr_SetString(PyExc_ImportError, err.message);
+  const char *threads = getenv("ISTHMUS_THREADS");  // read once
+  if (ist__pool_threads(threads, &options.threads, &err) != IST_OK ||
+      ist_context_create(&options, &state->context, &err) != IST_OK) {
+    PyErr_Format(PyExc_ImportError, "isthmus could not be imported: %s",
+                 err.message);
     return -1;
   }
   state->host = ist_context_host(state->context);

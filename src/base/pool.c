@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
 
 struct ist__pool {
   pthread_mutex_t lock;
@@ -72,7 +74,7 @@ static void start(ist__pool *pool) {
 }
 
 ist__pool *ist__pool_make(const ist__env *env, int32_t threads) {
-  assert(threads >= 1 && threads <= IST__POOL_MOST);
+  assert(threads >= 1 && threads <= IST_MAX_THREADS);
   size_t others = (size_t)threads - 1;
   ist__pool *pool = ist__alloc_zero(
       env, sizeof(ist__pool) + others * sizeof pool->threads[0]);
@@ -127,4 +129,16 @@ void ist__pool_run(void *self, size_t count,
     pool->busy = false;
   }
   pthread_mutex_unlock(&pool->lock);
+}
+
+ist_code ist__pool_threads(const char *text, int32_t *out, ist_error *err) {
+  *out = 0;
+  if (text == NULL || *text == '\0' ||
+      ist__text_number(text, 1, IST_MAX_THREADS, out)) {
+    return IST_OK;
+  }
+  return ist_error_set(err, IST_ERR_OPTION,
+                       "the environment: option ISTHMUS_THREADS cannot be set: "
+                       "it is \"%.40s\"; needs a number from 1 to %d",
+                       text, IST_MAX_THREADS);
 }

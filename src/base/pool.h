@@ -7,9 +7,6 @@
 
 #include "base/env.h"
 
-// Most threads of a pool.
-#define IST__POOL_MOST 256
-
 typedef struct ist__pool ist__pool;
 
 // A pool of threads, the calling one among them; the others start at the first
@@ -25,5 +22,10 @@ void ist__pool_free(const ist__env *env, ist__pool *pool);
 // calls does the work itself then.
 void ist__pool_run(void *self, size_t count,
                    void (*task)(void *work, size_t index), void *work);
+
+// The threads that text, which may be NULL, asks for: as ISTHMUS_THREADS says
+// it to the command and to Python, which hand it over. 0 when it is not set or
+// empty. Fails: OPTION.
+ist_code ist__pool_threads(const char *text, int32_t *out, ist_error *err);
 
 #endif  // ISTHMUS_BASE_POOL_H_

@@ -8,11 +8,11 @@
 
 static ist_code check(const ist_context_options *options, ist_error *err) {
   const ist_pool *pool = options->pool;
-  if (options->threads < 0 || options->threads > IST__POOL_MOST) {
+  if (options->threads < 0 || options->threads > IST_MAX_THREADS) {
     return ist_error_set(err, IST_ERR_ARGUMENT,
                          "a context could not be made: %d threads were asked "
                          "for; needs 0 to %d",
-                         (int)options->threads, IST__POOL_MOST);
+                         (int)options->threads, IST_MAX_THREADS);
   }
   if (pool == NULL) return IST_OK;
   if (options->threads > 1) {
@@ -41,8 +41,8 @@ ist_code ist__copy_engine_open(ist__copy_engine *engine, const ist__env *env,
   if (code != IST_OK) return code;
   if (options->pool != NULL) {
     engine->pool = *options->pool;
-    if (engine->pool.threads > IST__POOL_MOST) {
-      engine->pool.threads = IST__POOL_MOST;
+    if (engine->pool.threads > IST_MAX_THREADS) {
+      engine->pool.threads = IST_MAX_THREADS;
     }
   } else if (options->threads > 1) {
     engine->own_pool = ist__pool_make(env, options->threads);
