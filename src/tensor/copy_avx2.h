@@ -13,6 +13,10 @@
 // Bytes of a cache line.
 #define LINE 64
 
+// Bytes of a buffer in the first cache, from which is then written past the
+// others.
+#define CHUNK 4096
+
 // Loops take their item size and their shuffles as arguments that are constant
 // where they are called: only inlined do they become one loop for each size.
 #define FORCE_INLINE static inline __attribute__((always_inline))

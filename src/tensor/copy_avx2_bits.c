@@ -6,9 +6,6 @@
 
 #include "tensor/copy_avx2.h"
 
-// Bytes of the target that are made in the first cache before they go past.
-#define CHUNK 4096
-
 // ---- bytes turned round
 
 FORCE_INLINE __m256i turn_order(int64_t item) {

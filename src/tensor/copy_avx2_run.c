@@ -8,9 +8,6 @@
 #include "tensor/copy_avx2.h"
 #include "tensor/copy_avx2_three.h"
 
-// Bytes of the buffer, which stays in the first cache.
-#define CHUNK 4096
-
 // Runs of fewer bytes are left to the caches.
 #define PAST_LEAST 512
 
