@@ -26,7 +26,7 @@ def dtype_name(dtype: Any) -> str:
         return dtype.__name__  # numpy.float32, ml_dtypes.bfloat16
     raise _errors.make(
         _errors.ARGUMENT,
-        f"a tensor could not be converted: {dtype!r:.80} names no dtype; "
+        f"a dtype could not be found: {dtype!r:.80} names none; "
         "needs a name such as \"bfloat16\", or a dtype of NumPy, ml_dtypes, "
         "jax or torch")
 
@@ -48,7 +48,7 @@ def astype(
         tensor, label, reason = x, "capsule", 0
     else:
         tensor, label, reason = _sources.take(
-            x, copy=None, detach=False, resolve=True)
+            x, copy=None, detach=False, resolve=True, progress=progress)
     result, paper = _core.convert(tensor, name, saturate, padded, progress)
     nbytes = 0 if reason == 0 else tensor.nbytes
     _core.receipt_amend(paper, label, None, reason, nbytes)

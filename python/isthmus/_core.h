@@ -204,8 +204,9 @@ PyObject *ist__py_peek(PyObject *module, PyObject *capsule);
 PyObject *ist__py_look(ist__py_state *state, PyObject *capsule,
                        ist__py_managed source);
 // None, "packed", "padded" or "pairs" -> enum; -1 with an exception set.
+// what: the keyword, for the message.
 int ist__py_parse_packing(ist__py_state *state, PyObject *value,
-                          ist_packing last, ist_packing *out);
+                          const char *what, ist_packing last, ist_packing *out);
 
 // ------------------------------------------------ _core_array_interface.c --
 DLManagedTensorVersioned *ist__py_from_interface(ist__py_state *state,

@@ -188,6 +188,7 @@ def from_dlpack(
     device: Device | Backend | tuple[int, int] | None = None,
     copy: bool | None = None,
     packing: Literal["packed", "padded"] | None = None,
+    source_packing: Literal["packed", "padded"] | None = None,
 ) -> Tensor: ...
 def open(
     place: str,

@@ -36,20 +36,23 @@ static int parse_word(ist__py_state *state, PyObject *value, const char *what,
 }
 
 int ist__py_parse_packing(ist__py_state *state, PyObject *value,
-                          ist_packing last, ist_packing *out) {
+                          const char *what, ist_packing last,
+                          ist_packing *out) {
   static const char *const words[] = {"packed", "padded", "pairs", NULL};
   *out = IST_PACKING_AS_IS;
   if (value == Py_None) return 0;
-  int word = parse_word(state, value, "packing", words,
+  int word = parse_word(state, value, what, words,
                         last == IST_PACKING_PAIRS
                             ? "None, \"packed\", \"padded\" or \"pairs\""
                             : "None, \"packed\" or \"padded\"");
   if (word < 0) return -1;
   *out = (ist_packing)(IST_PACKING_PACKED + word);
   if (*out <= last) return 0;
-  ist__py_raisef(state, IST_ERR_ARGUMENT,
-                 "packing could not be understood: pairs say it themselves; "
-                 "needs None, \"packed\" or \"padded\"");
+  ist__py_raisef(
+      state, IST_ERR_ARGUMENT,
+      "%s could not be understood: pairs are an export's; needs None, "
+      "\"packed\" or \"padded\"",
+      what);
   return -1;
 }
 
@@ -126,8 +129,8 @@ static PyObject *consumer_new(PyTypeObject *type, PyObject *args,
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OpppKpp|O", names, &dtypes,
                                    &negative, &gaps, &overlap, &alignment,
                                    &honours, &legacy, &packing_arg) ||
-      ist__py_parse_packing(state, packing_arg, IST_PACKING_PAIRS, &packing) <
-          0)
+      ist__py_parse_packing(state, packing_arg, "packing", IST_PACKING_PAIRS,
+                            &packing) < 0)
     return NULL;
   bool padded = packing == IST_PACKING_PADDED;
   ist_capability capability = {

@@ -54,8 +54,8 @@ static int read_adapter(ist__py_state *state, PyObject *source, adapter *out) {
   PyObject *exchange = PyTuple_GetItem(tuple, 3);
   PyObject *packing = PyTuple_GetItem(tuple, 4);
   if (exchange == NULL || packing == NULL ||
-      ist__py_parse_packing(state, packing, IST_PACKING_PADDED, &out->packing) <
-          0)
+      ist__py_parse_packing(state, packing, "packing", IST_PACKING_PADDED,
+                            &out->packing) < 0)
     return -1;
   out->has_exchange = exchange == Py_True;
   out->grant = (ist_grant)PyLong_AsLong(grant);
@@ -119,12 +119,13 @@ done:
 
 // What from_dlpack was called with.
 typedef struct asked {
-  PyObject *x, *device, *copy, *packing;
+  PyObject *x, *device, *copy, *packing, *source_packing;
 } asked;
 
 static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
                       asked *out) {
-  *out = (asked){count == 1 ? args[0] : NULL, Py_None, Py_None, Py_None};
+  *out =
+      (asked){count == 1 ? args[0] : NULL, Py_None, Py_None, Py_None, Py_None};
   Py_ssize_t keywords = names == NULL ? 0 : PyTuple_Size(names);
   for (Py_ssize_t i = 0; i < keywords; i++) {
     PyObject *name = PyTuple_GetItem(names, i);
@@ -135,6 +136,8 @@ static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
       out->copy = value;
     } else if (PyUnicode_CompareWithASCIIString(name, "packing") == 0) {
       out->packing = value;
+    } else if (PyUnicode_CompareWithASCIIString(name, "source_packing") == 0) {
+      out->source_packing = value;
     } else if (count == 0 && PyUnicode_CompareWithASCIIString(name, "x") == 0) {
       out->x = value;
     } else {
@@ -150,7 +153,7 @@ static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
   return -1;
 }
 
-// from_dlpack(x, *, device=None, copy=None, packing=None)
+// from_dlpack(x, *, device=None, copy=None, packing=None, source_packing=None)
 PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
                               Py_ssize_t count, PyObject *names) {
   ist__py_state *state = ist__py_state_of(module);
@@ -159,7 +162,10 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
   ist__py_how how = {.device = state->host,
                      .options = {.struct_size = sizeof how.options}};
   if (ist__py_parse_copy(state, wish.copy, &how.options.copy) < 0 ||
-      ist__py_parse_packing(state, wish.packing, IST_PACKING_PADDED,
+      ist__py_parse_packing(state, wish.packing, "packing", IST_PACKING_PADDED,
+                            &how.options.packing) < 0 ||
+      ist__py_parse_packing(state, wish.source_packing, "source_packing",
+                            IST_PACKING_PADDED,
                             &how.options.source_packing) < 0)
     return NULL;
   PyObject *keep = NULL;
@@ -196,8 +202,9 @@ PyObject *ist__py_import_host(PyObject *module, PyObject *const *args,
   ist__py_how how = {.device = state->host,
                      .options = {.struct_size = sizeof how.options,
                                  .grant = (ist_grant)grant}};
-  if (count == 3 && ist__py_parse_packing(state, args[2], IST_PACKING_PADDED,
-                                          &how.options.source_packing) < 0)
+  if (count == 3 &&
+      ist__py_parse_packing(state, args[2], "packing", IST_PACKING_PADDED,
+                            &how.options.source_packing) < 0)
     return NULL;
   return ist__py_import(state, args[0], &how);
 }

@@ -20,8 +20,9 @@ static ist_code import_managed(ist__py_state *state, ist__py_managed source,
                                ist__py_watch *watch, ist_error *err) {
   ist_options options = how->options;
   *watch = (ist__py_watch){0};
-  bool quick =
-      how->device == state->host && how->options.copy != IST_COPY_ALWAYS;
+  bool quick = how->device == state->host &&
+               how->options.copy != IST_COPY_ALWAYS &&
+               how->options.packing == IST_PACKING_AS_IS;
   ist__py_log_begin(state->log);
   if (!quick) ist__py_watch_begin(watch, state, NULL, &options);
   PyThreadState *thread = quick ? NULL : PyEval_SaveThread();

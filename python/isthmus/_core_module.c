@@ -50,8 +50,16 @@ static PyObject *end(PyObject *module, PyObject *unused) {
 
 static PyMethodDef methods[] = {
     {"from_dlpack", FAST(ist__py_from_dlpack), METH_FASTCALL | METH_KEYWORDS,
-     "from_dlpack(x, *, device=None, copy=None, packing=None)\n--\n\n"
-     "Takes the tensor of any object that has one, by alias where it can."},
+     "from_dlpack(x, *, device=None, copy=None, packing=None, "
+     "source_packing=None)\n--\n\n"
+     "Takes the tensor of any object that has one, by alias where it can.\n\n"
+     "device: where it goes (a Device, a Backend, a DLPack pair); None: host\n"
+     "memory, or where a Tensor is already. copy: None copies if it must,\n"
+     "False aliases or raises, True gives private memory. packing: how\n"
+     "elements below 8 bits are to lie in the Tensor, \"packed\" or\n"
+     "\"padded\" (one to a byte); one copy where they lie otherwise. None:\n"
+     "as they lie. source_packing: how those of a capsule without a version\n"
+     "lie, which cannot say it; a versioned one's flag decides."},
     {"open", FAST(ist__py_open), METH_VARARGS | METH_KEYWORDS,
      "open(place, *, path=None, options=None)\n--\n\n"
      "Opens a device runtime: \"host\", \"template\", \"pjrt:P.so#0\"."},

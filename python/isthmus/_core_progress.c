@@ -3,21 +3,34 @@
 // to run signal handlers (Ctrl-C) on the main thread, and to call the progress
 // function of isthmus.to. What they raise cancels the copy, and is raised.
 
+#include <string.h>
+
 #include "_core.h"
 
 // A waiting thread may have to be given the GIL first, which takes Python up to
 // 5 ms: a copy of so many bytes takes as long.
 #define SIGNAL_BYTES (UINT64_C(64) << 20)
-#define FUNCTION_BYTES (UINT64_C(8) << 20)
+// The copy asks once in 1 MiB at most: between two calls are at most 8 MiB.
+#define FUNCTION_BYTES (UINT64_C(7) << 20)
+
+// A comparison of NumPy's numbers gives no bool but NumPy's own.
+static bool is_numpy_false(PyObject *answer) {
+  char name[16];
+  if (answer == Py_None || answer == Py_True) return false;
+  ist__py_type_name(answer, name, sizeof name);
+  bool is_bool =
+      strcmp(name, "numpy.bool") == 0 || strcmp(name, "numpy.bool_") == 0;
+  return is_bool && PyObject_IsTrue(answer) == 0;
+}
 
 // Calls the function; false cancels, with or without an exception set.
 static bool ask_function(PyObject *function, uint64_t done, uint64_t total) {
   PyObject *answer = PyObject_CallFunction(
       function, "KK", (unsigned long long)done, (unsigned long long)total);
   if (answer == NULL) return false;
-  int truth = answer == Py_None ? 1 : PyObject_IsTrue(answer);
+  bool stop = answer == Py_False || is_numpy_false(answer);
   Py_DECREF(answer);
-  return truth == 1;
+  return !stop && !PyErr_Occurred();
 }
 
 static bool tell(void *self, uint64_t done, uint64_t total) {

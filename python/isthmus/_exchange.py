@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple
 
 from . import _core, _errors, _sources
 from ._capsule import unread
+from ._convert import dtype_name
 
 _LATER = ("tensorflow", "cupy", "paddle", "mlx", "tvm_ffi")
 _ADAPTERS = ("numpy", "torch", "jax")
@@ -163,7 +164,8 @@ def _narrow(
     else:
         from . import _numpy
         tensor = _core.import_host(
-            _numpy.narrowed(source.tensor, small), _sources.WRITABLE)
+            _numpy.narrowed(source.tensor, small, wish.progress),
+            _sources.WRITABLE)
     return source._replace(tensor=tensor, reason=_sources.NARROWED)
 
 
@@ -171,9 +173,11 @@ def plan(
     x: Any, target: Any, *, copy: bool | None = None, detach: bool = False,
     resolve: bool = True, read_only: str = "auto",
     mutable_source: str = "alias", narrow: bool = False,
+    progress: Callable[[int, int], bool | None] | None = None,
 ) -> _core.Receipt:
     """How ``to`` would go, and why; nothing moves, no capsule is consumed. A
-    refusal is an answer: its route is "refuse"."""
+    refusal is an answer: its route is "refuse". ``progress`` is taken, so that
+    the wishes of ``to`` fit, and never called; ``out`` is always one copy."""
     wish = _Wish(copy, detach, resolve, read_only, mutable_source, narrow)
     found: Any = target
     label = _sources.framework_of(type(x)) or None
@@ -260,7 +264,8 @@ def _fill(x: Any, target: _Target, wish: _Wish, out: Any) -> Any:
         _core.receipt_amend(receipt, "capsule", target.label, 0, 0)
         return receipt
     source = _sources.take(
-        x, copy=wish.copy, detach=wish.detach, resolve=wish.resolve)
+        x, copy=wish.copy, detach=wish.detach, resolve=wish.resolve,
+        progress=wish.progress)
     receipt = _core.copy_into(source.tensor, into, wish.progress)
     _core.receipt_amend(receipt, source.label, target.label, source.reason,
                         source.tensor.nbytes)
@@ -276,8 +281,8 @@ def to(
 ) -> Any:
     """Hands a tensor to a framework or a device: the target's own array type,
     or with ``receipt=True`` the pair of it and a Receipt. ``progress(done,
-    total)`` is called now and then during a copy, in bytes; False cancels it,
-    and what it raises is raised."""
+    total)`` is called now and then during a copy, in bytes; False (and nothing
+    else that is falsy) cancels it, and what it raises is raised."""
     wish = _Wish(copy, detach, resolve, read_only, mutable_source, narrow,
                  progress)
     found = _find_target(target)
@@ -286,7 +291,8 @@ def to(
     else:
         if _sources.is_capsule(x):
             _check_capsule(x, found, wish)
-        source = _sources.take(x, copy=copy, detach=detach, resolve=resolve)
+        source = _sources.take(x, copy=copy, detach=detach, resolve=resolve,
+                               progress=progress)
         source = _narrow(source, found, wish, False)
         result, paper = _give(source, found, wish)
     return (result, paper) if receipt else result
@@ -377,7 +383,8 @@ def empty(
     shape: Any, dtype: Any, *, align: int = 64, like: str = "numpy",
 ) -> Any:
     """Zeros in memory that every backend here can alias, as an array of NumPy
-    or torch."""
+    or torch. ``shape`` counts values; of the dtype ``float4_e2m1fn_x2``, as
+    torch does, pairs of them."""
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     if like not in ("numpy", "torch"):
         raise _errors.make(
@@ -388,6 +395,5 @@ def empty(
         raise _errors.make(
             _errors.ARGUMENT, f"empty could not be made: shape is {shape!r}; "
             "needs integers")
-    name = getattr(dtype, "name", None) or getattr(
-        dtype, "__name__", None) or str(dtype).rpartition(".")[2]
-    return _adapter(like).empty(extents, str(name), align)
+    name = dtype_name(dtype).rpartition(".")[2]  # "torch.float32" too
+    return _adapter(like).empty(extents, name, align)

@@ -68,6 +68,7 @@ _entry = _import_entry()
 def prepare(
     x: Any, *, copy: bool | None, detach: bool, resolve: bool,
     dry: bool = False,
+    progress: Callable[[int, int], bool | None] | None = None,
 ) -> Prepared:
     """Called when jax's own export failed: says why."""
     if isinstance(x, jax.core.Tracer):

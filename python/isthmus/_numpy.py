@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from . import _core, _errors
+from . import _core, _errors, _watched
 from ._capsule import Once, unread
 from ._dtypes import ROWS, SUB_BYTE
 from ._sources import BYTE_ORDER, FROM_SOURCE, ITEM_UNALIGNED, Prepared
@@ -47,7 +47,7 @@ def _never(x: Any) -> None:
 
 def prepare(
     x: Any, *, copy: bool | None, detach: bool, resolve: bool,
-    dry: bool = False,
+    dry: bool = False, progress: _watched.Progress | None = None,
 ) -> Prepared:
     """What is imported instead of an array that NumPy's own DLPack refuses,
     or whose meaning is more than its memory."""
@@ -59,7 +59,7 @@ def prepare(
     array = x if type(x) is np.ndarray else np.asarray(x)
     dtype = array.dtype
     if dtype.type.__module__.partition(".")[0] == "ml_dtypes":
-        return _prepare_ml(array, copy, dry)
+        return _prepare_ml(array, copy, dry, progress)
     if dtype.kind not in "biufc" or dtype.itemsize > 8 * (
             2 if dtype.kind == "c" else 1):
         _errors.refuse(
@@ -69,10 +69,10 @@ def prepare(
     if not dtype.isnative:
         native = dtype.newbyteorder("=")
         return _copied(array, native, BYTE_ORDER, copy, dry,
-                       f"its byte order is {dtype.str!r}")
+                       f"its byte order is {dtype.str!r}", progress)
     if _items_misaligned(array):
         return _copied(array, dtype, ITEM_UNALIGNED, copy, dry,
-                       "its items are not aligned to their size")
+                       "its items are not aligned to their size", progress)
     return Prepared(array)
 
 
@@ -91,6 +91,7 @@ def _items_misaligned(array: np.ndarray[Any, Any]) -> bool:
 def _copied(
     array: np.ndarray[Any, Any], dtype: np.dtype[Any], reason: int,
     copy: bool | None, dry: bool, why: str,
+    progress: _watched.Progress | None,
 ) -> Prepared:
     """The array's values in fresh aligned memory."""
     if copy is False:
@@ -102,12 +103,13 @@ def _copied(
         return Prepared(
             unread(dtype.name, array.shape, dtype.name in _PADDED), reason)
     target = empty(array.shape, dtype.name, 64)
-    np.copyto(target, array)
+    _watched.copy(target, array, progress)
     return Prepared(target, reason)
 
 
 def _prepare_ml(
     array: np.ndarray[Any, Any], copy: bool | None, dry: bool,
+    progress: _watched.Progress | None,
 ) -> Prepared:
     name = array.dtype.name
     if name not in _ML and name not in _PADDED:
@@ -117,10 +119,11 @@ def _prepare_ml(
             "element type; needs one of DLPack 1.3")
     if _items_misaligned(array):
         made = _copied(array, array.dtype, ITEM_UNALIGNED, copy, dry,
-                       "its items are not aligned to their size")
+                       "its items are not aligned to their size", progress)
         if dry:
             return made
-        return _prepare_ml(made.value, copy, dry)._replace(reason=made.reason)
+        again = _prepare_ml(made.value, copy, dry, None)
+        return again._replace(reason=made.reason)
     size = array.dtype.itemsize
     tensor = _core.wrap(
         array, array.__array_interface__["data"][0], name, array.shape,
@@ -171,16 +174,19 @@ def is_array(x: Any) -> bool:
 
 def empty(shape: tuple[int, ...], dtype: str, align: int) -> Any:
     """Zeros, aligned, in memory of isthmus."""
-    padded = dtype in _PADDED
-    tensor = _core.empty(tuple(shape), "uint8" if padded else dtype, align)
-    if padded:
+    tensor = _core.empty(tuple(shape), dtype, align)
+    dtype = tensor.dtype.name  # of torch's float4_e2m1fn_x2: of each value
+    if dtype in _PADDED:
         _ml_type(dtype)
+        tensor = _core.empty(tensor.shape, "uint8", align)
     into, bits = consumer(tensor)
     capsule, _ = _core.export(tensor, into, (None, "auto", "alias"), bits)
     return accept(capsule, dtype, None)
 
 
-def narrowed(tensor: _core.Tensor, dtype: str) -> Any:
+def narrowed(
+    tensor: _core.Tensor, dtype: str, progress: _watched.Progress | None,
+) -> Any:
     """The values of a host tensor as another type, in aligned memory: NumPy's
     conversion, which wraps integers and rounds floats."""
     into, bits = consumer(tensor)
@@ -188,5 +194,5 @@ def narrowed(tensor: _core.Tensor, dtype: str) -> Any:
     source = accept(capsule, str(tensor.dtype), None)
     target = empty(source.shape, dtype, 64)
     with np.errstate(over="ignore"):
-        np.copyto(target, source, casting="unsafe")
+        _watched.copy(target, source, progress, "unsafe")
     return target

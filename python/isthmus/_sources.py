@@ -153,9 +153,10 @@ def is_capsule(x: Any) -> bool:
 def take(
     x: Any, *, copy: bool | None, detach: bool, resolve: bool,
     dry: bool = False,
+    progress: Callable[[int, int], bool | None] | None = None,
 ) -> Source:
     """An object as a tensor of ours, in the memory that it is in. With ``dry``
-    nothing is copied and no capsule is consumed."""
+    nothing is copied and no capsule is consumed; NumPy's copies tell."""
     if isinstance(x, _core.Tensor):
         return Source(x, None)
     if is_capsule(x):
@@ -165,30 +166,28 @@ def take(
     label = it.name or _label(type(x))
     if it.module is None:
         return Source(_core.import_host(x, it.grant), label)
+    wish = {"copy": copy, "detach": detach, "resolve": resolve, "dry": dry,
+            "progress": progress}
     plain = x if it.plain is None else it.plain(x)
     if plain is not None:
         try:
             return Source(
                 _core.import_host(plain, it.grant, it.packing), label)
         except _errors.Error as error:
-            prepared = _prepare(
-                it.module, x, copy, detach, resolve, dry, error)
+            prepared = _again(it.module, x, wish, error)
     else:
-        prepared = it.module.prepare(
-            x, copy=copy, detach=detach, resolve=resolve, dry=dry)
+        prepared = it.module.prepare(x, **wish)
     value = prepared.value
     if not isinstance(value, _core.Tensor):
         value = _core.import_host(value, it.grant, it.packing)
     return Source(value, label, prepared.reason)
 
 
-def _prepare(
-    module: ModuleType, x: Any, copy: bool | None, detach: bool,
-    resolve: bool, dry: bool, error: _errors.Error,
+def _again(
+    module: ModuleType, x: Any, wish: dict[str, Any], error: _errors.Error,
 ) -> Prepared:
     try:
-        prepared: Prepared = module.prepare(
-            x, copy=copy, detach=detach, resolve=resolve, dry=dry)
+        prepared: Prepared = module.prepare(x, **wish)
     except _errors.Error as better:
         raise better from error
     if prepared.value is x and prepared.reason == 0:

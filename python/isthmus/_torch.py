@@ -139,6 +139,7 @@ def _check(x: Any) -> None:
 def prepare(
     x: Any, *, copy: bool | None, detach: bool, resolve: bool,
     dry: bool = False,
+    progress: Callable[[int, int], bool | None] | None = None,
 ) -> Prepared:
     """A tensor whose memory is its values, from one that is not plain."""
     with torch._C.DisableTorchFunctionSubclass():

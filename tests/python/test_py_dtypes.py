@@ -245,7 +245,7 @@ def test_dtypes__capsules_say_how_they_pack(name):
         capsule = tensor.__dlpack__(max_version=(1, 3))
         flags = read_versioned(capsule).flags
         assert bool(flags & PADDED_FLAG) == tensor.padded
-        back = isthmus.from_dlpack(capsule, packing="packed")
+        back = isthmus.from_dlpack(capsule, source_packing="packed")
         assert back.padded == tensor.padded and bits_of(back) == bits_of(x)
     capsule = packed(x).__dlpack__()
     assert capsule_name(capsule) == "dltensor"
@@ -253,7 +253,7 @@ def test_dtypes__capsules_say_how_they_pack(name):
         with pytest.raises(BufferError, match="may be packed") as e:
             take(capsule)
         assert e.value.code == 215 and capsule_name(capsule) == "dltensor"
-    assert bits_of(isthmus.from_dlpack(capsule, packing="packed")) == (
+    assert bits_of(isthmus.from_dlpack(capsule, source_packing="packed")) == (
         bits_of(x))
 
 
@@ -262,14 +262,14 @@ def test_dtypes__a_legacy_capsule_is_refused_unless_it_tells():
     unknown = Producer(shape=(6,), dtype=(0, 4, 1), legacy=True)
     with pytest.raises(BufferError) as e:
         isthmus.from_dlpack(unknown)
-    assert e.value.code == 215 and "packing=" in e.value.hint
+    assert e.value.code == 215 and "source_packing=" in e.value.hint
     for word, nbytes in (("packed", 3), ("padded", 6)):
-        tensor = isthmus.from_dlpack(unknown, packing=word)
+        tensor = isthmus.from_dlpack(unknown, source_packing=word)
         assert tensor.nbytes == nbytes
         assert tensor.padded == (word == "padded")
     for word in ("pairs", "x", 1, True):
         with pytest.raises(isthmus.Error) as e:
-            isthmus.from_dlpack(unknown, packing=word)
+            isthmus.from_dlpack(unknown, source_packing=word)
         assert e.value.code == 101
     one = Producer(shape=(1,), dtype=(0, 4, 1), legacy=True)
     assert isthmus.from_dlpack(one).nbytes == 1
@@ -277,6 +277,45 @@ def test_dtypes__a_legacy_capsule_is_refused_unless_it_tells():
     assert isthmus.from_dlpack(pairs).shape == (6,)
     x = jax.device_put(as_numpy("float4_e2m1fn"))
     assert not isthmus.from_dlpack(x).padded  # jax is known to pack
+
+
+@pytest.mark.parametrize("name", sorted(SUB_BYTE))
+def test_from_dlpack__packs_and_unpacks_when_asked(name):
+    x = as_numpy(name, (3, 5))
+    small = isthmus.from_dlpack(x, packing="packed")
+    assert not small.padded and small.copied and bits_of(small) == bits_of(x)
+    assert bits_of(small) == bits_of(packed(x))
+    wide = isthmus.from_dlpack(small, packing="padded")
+    assert wide.padded and wide.copied and bits_of(wide) == bits_of(x)
+    kept = isthmus.from_dlpack(x)
+    for same, word in ((kept, "padded"), (small, "packed"), (kept, None)):
+        again = isthmus.from_dlpack(same, packing=word)
+        assert again.address == same.address
+    with pytest.raises(BufferError) as e:
+        isthmus.from_dlpack(x, packing="packed", copy=False)
+    assert e.value.code == 104
+    with pytest.raises(isthmus.Error, match="^packing could not"):
+        isthmus.from_dlpack(x, packing="pairs")
+
+
+def test_empty__counts_pairs_only_by_torch_s_name():
+    for dtype, values in (
+            ("float4_e2m1fn", 4), (ml_dtypes.float4_e2m1fn, 4),
+            ("float4_e2m1fn_x2", 8), ("torch.float4_e2m1fn_x2", 8),
+            (torch.float4_e2m1fn_x2, 8)):
+        x = isthmus.empty((3, 4), dtype)
+        assert x.dtype == ml_dtypes.float4_e2m1fn and x.shape == (3, values)
+        y = isthmus.empty((3, 4), dtype, like="torch")
+        assert y.dtype == torch.float4_e2m1fn_x2
+        assert tuple(y.shape) == (3, values // 2)
+    with pytest.raises(isthmus.Error, match="names none"):
+        isthmus.empty(3, 32)
+
+
+def test_load__takes_dtype_objects(tmp_path):
+    np.save(tmp_path / "x.npy", as_numpy("int4"))
+    for dtype in ("int4", ml_dtypes.int4, np.dtype(ml_dtypes.int4)):
+        assert isthmus.load(tmp_path / "x.npy", dtype=dtype).dtype == "int4"
 
 
 def test_dtypes__complex_in_two_lanes_is_one_number():

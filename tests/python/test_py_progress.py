@@ -62,6 +62,12 @@ def test_to__tells_of_every_way_to_copy(source):
     assert np.array_equal(out, source)
 
 
+def test_plan__takes_a_progress_and_calls_nobody(source):
+    receipt, told = calls_of(lambda progress: isthmus.plan(
+        source.astype(">f4"), "numpy", progress=progress))
+    assert receipt.route == "copy" and told == []
+
+
 def test_to__tells_nothing_of_an_alias(source):
     _, told = calls_of(lambda progress: isthmus.to(
         source, "numpy", progress=progress))
@@ -82,8 +88,34 @@ def test_save__tells_and_leaves_nothing_when_cancelled(source, tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("make", [
+    lambda x: x.astype(">f4"),
+    lambda x: np.ndarray(x.shape, "f4", b"1" + x.tobytes(), 1)])
+def test_to__tells_of_what_numpy_copies(source, make):
+    """Foreign byte order, items off their size."""
+    x = make(source)
+    result, told = calls_of(lambda progress: isthmus.to(
+        x, "torch", progress=progress))
+    assert np.array_equal(result.numpy(), source)
+    check_told(told)
+    with pytest.raises(isthmus.Error, match="after [1-9][0-9]* of") as caught:
+        isthmus.to(x, "torch", progress=lambda done, total: done == 0)
+    assert caught.value.code == 119
+    with pytest.raises(isthmus.Error, match="needs a callable"):
+        isthmus.to(x, "torch", progress=3)
+
+
+def test_to__writes_at_most_8_mib_between_two_calls(source):
+    for x in (source, source.astype(">f4"), source.astype(">f4").ravel()):
+        _, told = calls_of(lambda progress: isthmus.to(
+            x, "numpy", copy=True, progress=progress))
+        steps = np.diff([done for done, _ in told])
+        assert steps.max() <= 8 << 20
+
+
 @pytest.mark.parametrize("answer, goes_on", [
-    (None, True), (True, True), (1, True), (False, False), (0, False)])
+    (None, True), (True, True), (1, True), (0, True), ("", True),
+    (np.True_, True), (False, False), (np.False_, False)])
 def test_to__goes_on_unless_the_answer_is_false(source, answer, goes_on):
     if goes_on:
         isthmus.to(source, "numpy", copy=True, progress=lambda d, t: answer)
