@@ -44,6 +44,7 @@ def astype(
     finite number. A result below 8 bits is packed, or with ``padded`` has one
     element to a byte. ``progress`` as for ``to``."""
     name = dtype_name(dtype)
+    label: str | None
     if _sources.is_capsule(x):
         tensor, label, reason = x, "capsule", 0
     else:
