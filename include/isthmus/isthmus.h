@@ -212,7 +212,7 @@ typedef enum ist_can {
   IST_CAN_HOST_ADDRESS = 16,      // its addresses can be read by this process
   IST_CAN_HONOUR_READ_ONLY = 32,  // never writes where READ_ONLY is set
   IST_CAN_PEER = 64,    // copies to another memory of the same backend
-  IST_CAN_PADDED = 128  // views sub-byte elements stored one to a byte
+  IST_CAN_PADDED = 128  // keeps sub-byte elements stored one to a byte
 } ist_can;
 
 typedef struct ist_capability {
@@ -272,7 +272,8 @@ typedef enum ist_route {
   IST_ROUTE_REFUSE = 0,
   IST_ROUTE_ALIAS = 1,  // no byte moves
   IST_ROUTE_COPY = 2,   // one copy
-  IST_ROUTE_STAGE = 3   // two copies, through the host
+  IST_ROUTE_STAGE = 3   // through the host: two copies, and a third where
+                        // it repacks between two memories that it cannot reach
 } ist_route;
 
 // Why a route was taken; the list, with its texts, is src/bridge/reason.def.
@@ -288,7 +289,7 @@ typedef struct ist_receipt {
   ist_route route;
   ist_code code;         // of a refusal; else IST_OK
   uint64_t bytes_moved;  // payload bytes written, all hops together
-  uint32_t hops;         // copies made: 0 alias, 1 copy, 2 stage
+  uint32_t hops;         // copies made: 0 alias, 1 copy, 2 or 3 stage
   uint32_t reason_count;
   ist_reason reasons[IST_MAX_REASONS];
   bool read_only;  // the result must not be written

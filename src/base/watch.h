@@ -7,12 +7,17 @@
 
 #include "base/error.h"
 
-// One piece of work: hops of hop_bytes each, one after the other. Belongs to
-// the thread of the call; a zeroed one, and NULL, tell nobody.
+// Most copies that one crossing makes.
+#define IST__MOST_HOPS 3
+
+// One piece of work: hops, one after the other. Belongs to the thread of the
+// call; a zeroed one, and NULL, tell nobody.
 typedef struct ist__watch {
   ist_progress_fn tell;
   void *self;
-  uint64_t hop_bytes;
+  uint64_t hop_bytes;                  // of the hop under way
+  uint64_t later[IST__MOST_HOPS - 1];  // of the hops after it
+  uint32_t later_count;                // 0: the last of them stays
   uint64_t total;
   uint64_t base;  // bytes of the hops that are done
   uint64_t told;  // what was told last
@@ -23,6 +28,12 @@ typedef struct ist__watch {
 // Fails: CANCELLED.
 ist_code ist__watch_begin(ist__watch *watch, const ist_options *options,
                           uint64_t hop_bytes, uint32_t hops, ist_error *err);
+
+// The same for hops (1 to IST__MOST_HOPS) that differ: of hop_bytes[0],
+// hop_bytes[1] and so on.
+ist_code ist__watch_begin_hops(ist__watch *watch, const ist_options *options,
+                               const uint64_t *hop_bytes, uint32_t hops,
+                               ist_error *err);
 
 // Sets the bytes of the next hop, where hops differ: ist__watch_begin was then
 // given those of all of them as one.

@@ -359,6 +359,7 @@ static ist_code cross_peer(const ist__cargo *cargo, arrival *a,
 
 bool ist__cargo_arrives_padded(const ist__cargo *cargo,
                                const ist_capability *to, ist_packing packing) {
+  if (cargo->view.dtype.bits >= 8) return false;
   if (packing != IST_PACKING_AS_IS) return packing == IST_PACKING_PADDED;
   return cargo->view.padded && (to->can & IST_CAN_PADDED) != 0;
 }
@@ -376,17 +377,16 @@ static ist_code cross_copy(ist__cargo *cargo, const ist__target *target,
                .grant = IST_GRANT_WRITABLE,
                .copied = true,
                .watch = &watch};
+  bool padded = ist__cargo_arrives_padded(cargo, to, target->options.packing);
   bool gather = host_writes || !ist__cargo_host_reads(cargo) ||
                 cargo->view.layout != IST_LAYOUT_ROW_MAJOR ||
-                cargo->view.padded;
-  ist_code code = ist__watch_begin(&watch, &target->options, cargo->view.nbytes,
-                                   decision->hops, err);
+                cargo->view.padded != padded;
+  ist_code code = ist__watch_begin_hops(
+      &watch, &target->options, decision->hop_bytes, decision->hops, err);
   if (code != IST_OK) return code;
   cargo->watch = &watch;
   if (decision->peer) return cross_peer(cargo, &a, out, err);
   if (!gather) return enter(&a, out, err);
-  bool padded = host_writes &&
-                ist__cargo_arrives_padded(cargo, to, target->options.packing);
   ist__view block;
   code = ist__cargo_gather(cargo, target->device->backend->context,
                            to->alignment, padded, &block, err);

@@ -137,8 +137,8 @@ static ist_code export_copy(ist__cargo *cargo, const ist__consumer *consumer,
                                           consumer->options.packing);
   ist__view block;
   ist__watch watch;
-  ist_code code = ist__watch_begin(&watch, &consumer->options,
-                                   cargo->view.nbytes, plan->hops, err);
+  ist_code code = ist__watch_begin_hops(&watch, &consumer->options,
+                                        plan->hop_bytes, plan->hops, err);
   if (code != IST_OK) return code;
   cargo->watch = &watch;
   code = ist__cargo_gather(cargo, context, consumer->capability.alignment,

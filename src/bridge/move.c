@@ -87,9 +87,11 @@ static ist_code copy_into(ist__cargo *cargo, const ist_options *options,
       to->layout == IST_LAYOUT_ROW_MAJOR && to->padded == cargo->view.padded;
   bool direct = host_reads ? !views_meet(&cargo->view, to) : dense;
   *hops = direct ? 1 : 2;
+  // The block between lies as the source does.
+  const uint64_t hop_bytes[] = {*hops == 2 ? cargo->view.nbytes : to->nbytes,
+                                to->nbytes};
   ist__watch watch;
-  ist_code code =
-      ist__watch_begin(&watch, options, cargo->view.nbytes, *hops, err);
+  ist_code code = ist__watch_begin_hops(&watch, options, hop_bytes, *hops, err);
   if (code != IST_OK) return code;
   if (direct && host_reads) {
     return ist__strided_copy_watched(engine, &watch, &cargo->view, to, err);

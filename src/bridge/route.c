@@ -212,8 +212,36 @@ static uint64_t bytes_there(const plan *p) {
   return from->count / 8 * bits + (from->count % 8 * bits + 7) / 8;
 }
 
-// One copy where the host can read the source or write the target, two where
-// it can do neither, or where a gathered host copy must still go in.
+static void add_hop(plan *p, uint64_t nbytes) {
+  ist__decision *r = p->out;
+  r->hop_bytes[r->hops++] = nbytes;
+  bool fits = nbytes <= UINT64_MAX - r->bytes_moved;  // an offer can be wild
+  r->bytes_moved = fits ? r->bytes_moved + nbytes : UINT64_MAX;
+}
+
+// The copies that are made, by whether the host can read the source at its
+// address and write the target at its own. A backend copies out what it holds,
+// packed as it holds it, and takes in what is dense; what must be gathered or
+// repacked is copied by the host besides.
+static void plan_hops(plan *p, bool host_reads, bool host_writes, bool peer) {
+  uint64_t there = bytes_there(p);
+  bool dense = p->from->layout == IST_LAYOUT_ROW_MAJOR && !repacks(p);
+  p->out->route = IST_ROUTE_COPY;
+  if (host_writes ? host_reads || !repacks(p) : host_reads && dense) {
+    add_hop(p, there);
+  } else if (!host_writes && peer) {
+    because(p, IST__REASON_PEER);
+    p->out->peer = true;
+    add_hop(p, there);
+  } else {
+    because(p, IST__REASON_STAGED);
+    p->out->route = IST_ROUTE_STAGE;
+    if (!host_reads) add_hop(p, p->from->nbytes);
+    if (host_reads || repacks(p)) add_hop(p, there);
+    if (!host_writes) add_hop(p, there);
+  }
+}
+
 // ask: copy=never, which refuses what a copy alone could do.
 static void plan_copy(plan *p, bool ask) {
   const ist_capability *from = p->from->memory, *to = p->to;
@@ -232,26 +260,7 @@ static void plan_copy(plan *p, bool ask) {
     refuse(p, IST_ERR_COPY_NEEDED, IST__REASON_NEVER_COPY);
     return;
   }
-  uint32_t hops = 1;
-  bool host_dense =
-      host_reads && p->from->layout == IST_LAYOUT_ROW_MAJOR && !p->from->padded;
-  // Bytes that a backend copies out come packed as it keeps them.
-  bool one_hop = host_writes ? host_reads || !repacks(p) : host_dense;
-  if (one_hop) {
-    hops = 1;
-  } else if (peer) {
-    because(p, IST__REASON_PEER);
-    p->out->peer = true;
-  } else {
-    because(p, IST__REASON_STAGED);
-    hops = 2;
-  }
-  p->out->route = hops == 1 ? IST_ROUTE_COPY : IST_ROUTE_STAGE;
-  p->out->hops = hops;
-  uint64_t there = bytes_there(p);
-  bool repacked_last = host_writes && !host_reads;
-  uint64_t between = repacked_last ? p->from->nbytes : there;
-  p->out->bytes_moved = hops == 1 ? there : between + there;
+  plan_hops(p, host_reads, host_writes, peer);
 }
 
 // read_only=refuse looks at who takes it and from whom, not at whether this
@@ -325,6 +334,7 @@ void ist__route_decide(const ist_offer *offer, const ist_capability *target,
   out->hops = 0;
   out->reason_count = 0;
   out->bytes_moved = 0;
+  for (int i = 0; i < IST__MOST_HOPS; i++) out->hop_bytes[i] = 0;
   out->read_only = false;
   out->in_place = false;
   out->peer = false;

@@ -6,7 +6,7 @@
 #ifndef ISTHMUS_BRIDGE_ROUTE_H_
 #define ISTHMUS_BRIDGE_ROUTE_H_
 
-#include <isthmus/isthmus.h>
+#include "base/watch.h"
 
 enum {
 #define IST_REASON(name, number, id, text) IST__REASON_##name = number,
@@ -20,7 +20,8 @@ typedef struct ist__decision {
   ist_code code;
   uint32_t hops;
   uint32_t reason_count;
-  uint64_t bytes_moved;
+  uint64_t bytes_moved;                // the sum of the hops'
+  uint64_t hop_bytes[IST__MOST_HOPS];  // written by each hop, in their order
   bool read_only;
   bool in_place;  // an alias that is the source itself
   bool peer;      // a copy by the backend, between its own memories

@@ -13,10 +13,11 @@ typedef struct buffer {
   void *release_self;
 } buffer;
 
-static uint64_t bytes_of(const DLTensor *view) {
+static uint64_t bytes_of(const ist_placement *source) {
+  const DLTensor *view = source->view;
   uint64_t count = 1;
   for (int d = 0; d < view->ndim; d++) count *= (uint64_t)view->shape[d];
-  return count * view->dtype.bits / 8;
+  return source->padded ? count : (count * view->dtype.bits + 7) / 8;
 }
 
 static void fake_close(void *self) {
@@ -79,7 +80,7 @@ static buffer *own_buffer(uint64_t nbytes) {
 
 static ist_code fake_copy_in(void *self, const ist_placement *source,
                              void **out, ist_error *err) {
-  uint64_t nbytes = bytes_of(source->view);
+  uint64_t nbytes = bytes_of(source);
   buffer *b = own_buffer(nbytes);
   const char *from =
       (const char *)source->view->data + source->view->byte_offset;
