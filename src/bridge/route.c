@@ -71,13 +71,13 @@ static bool is_small(int32_t dtype) {
 
 // Must elements below a byte lie otherwise than they do?
 static bool repacks(const plan *p) {
-  bool small = is_small(p->from->dtype);
+  if (!is_small(p->from->dtype)) return false;
   switch (p->wish->packing) {
     case IST_PACKING_PADDED:
-      return small && !p->from->padded;
+      return !p->from->padded;
     case IST_PACKING_PACKED:
     case IST_PACKING_PAIRS:
-      return small && p->from->padded;
+      return p->from->padded;
     case IST_PACKING_AS_IS:
       break;
   }

@@ -96,12 +96,12 @@ def capability(can, accepts, alignment=1, dtypes=2**64 - 1, device=1):
 
 def routes():
     host = capability(1 | 2 | 4 | 8 | 16 | 32 | 128, 15)
-    def offer(layout, grant, order=0):
-        return (bytes((layout, 4, grant - 1)) + struct.pack("<Q", 4096)
-                + struct.pack("<I", 24) + struct.pack("<H", order))
+    def offer(layout, grant, order=0, dtype=4, nbytes=24, pairs=0, count=0):
+        return (bytes((layout, dtype, grant - 1)) + struct.pack("<Q", 4096)
+                + struct.pack("<IHBI", nbytes, order, pairs, count))
 
-    def wish(copy=0, read_only=0, mutable=0):
-        return bytes((copy, read_only, mutable))
+    def wish(copy=0, read_only=0, mutable=0, packing=0):
+        return bytes((copy, read_only, mutable, packing))
 
     whole = b"\xff" * 4
     ends = {
@@ -118,6 +118,23 @@ def routes():
             b"\0" + whole)
     yield "never_permuted", (b"\0" + host + capability(4 | 16, 0)
                              + offer(1, 1, 0x012) + wish(1) + b"\0" + whole)
+    card, padder = capability(1 | 2, 0), capability(1 | 2 | 128, 0)
+    for packing in range(4):  # 101 of 4 bits: 51 bytes, or 101
+        for name, source, end in (("host", host, host),
+                                  ("card", card, card),
+                                  ("padder", padder, card),
+                                  ("to_padder", host, padder)):
+            yield f"packed_{name}_{packing}", (
+                b"\0" + source + end
+                + offer(0, 1, 0, 26, 51, 2, 101) + wish(0, 0, 0, packing)
+                + b"\0" + whole)
+            yield f"padded_{name}_{packing}", (
+                b"\0" + source + end
+                + offer(0, 1, 0, 26, 101, 2, 101) + wish(2, 0, 0, packing)
+                + b"\4" + whole)
+    yield "padded_no_dtype", (b"\0" + host + capability(4 | 16, 15)
+                              + offer(0, 1, 0, 63, 5, 0, 5) + wish(2)
+                              + b"\4" + whole)
     yield "always", b"\0" + host + host + offer(8, 3) + wish(2) + b"\0" + whole
     yield "raw", b"\3" + host + host + bytes(range(96)) + b"\7" + whole
     yield "short_structs", (b"\0" + host + host + offer(0, 1) + wish()

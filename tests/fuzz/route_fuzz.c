@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz_input.h"
+#include "tensor/dtype.h"
 
 // The bytes as they are.
 static void fill(fuzz_input *in, void *to, size_t size) {
@@ -47,11 +48,53 @@ static bool same(const ist_receipt *a, const ist_receipt *b) {
          a->reason_count == b->reason_count;
 }
 
-static void check_answer(const ist_offer *offer, const ist_wish *wish,
-                         const ist_receipt *r) {
+// What of a record is read: nothing beyond its size.
+static uint32_t can_of(const ist_capability *memory) {
+  bool told = memory->struct_size >= offsetof(ist_capability, alignment);
+  return told ? memory->can : 0;
+}
+
+static bool has(uint32_t can, uint32_t what) {
+  return (can & what) == what;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b) {
+  return b <= UINT64_MAX - a ? a + b : UINT64_MAX;
+}
+
+// The bytes of a receipt by its hops: the last writes what the target gets, one
+// before it the same, and the first, where only a backend reads the source,
+// what the source holds.
+static void check_bytes(const ist_offer *offer, const ist_capability *target,
+                        const ist_wish *wish, const ist_receipt *r) {
+  const ist__dtype *dtype = ist__dtype_at(offer->dtype);
+  uint32_t from = can_of(offer->memory), to = can_of(target);
+  bool reads = has(from, IST_CAN_HOST_ADDRESS | IST_CAN_LEND);
+  bool writes = has(to, IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS);
+  bool arrives = wish->packing == IST_PACKING_AS_IS
+                     ? offer->padded && has(to, IST_CAN_PADDED)
+                     : wish->packing == IST_PACKING_PADDED;
+  bool repacks = dtype != NULL && dtype->bits < 8 && arrives != offer->padded;
+  uint64_t last = offer->nbytes;
+  if (repacks && offer->count != 0) {
+    uint64_t bits = arrives ? 8 : dtype->bits, count = offer->count;
+    last = count / 8 * bits + (count % 8 * bits + 7) / 8;
+  }
+  uint64_t bytes = r->hops > 0 ? last : 0;
+  if (r->hops > 2) bytes = plus(bytes, last);
+  if (r->hops > 1) bytes = plus(bytes, reads ? last : offer->nbytes);
+  require(r->bytes_moved == bytes);
+  require(r->hops < 3 || (!reads && !writes && repacks));
+  if (r->route == IST_ROUTE_ALIAS && !offer->in_place) require(!repacks);
+}
+
+static void check_answer(const ist_offer *offer, const ist_capability *target,
+                         const ist_wish *wish, const ist_receipt *r) {
   require((r->route == IST_ROUTE_REFUSE) == (r->code != IST_OK));
   require(r->reason_count > 0 && r->reason_count <= IST_MAX_REASONS);
-  require(r->hops <= 2 && r->bytes_moved == r->hops * offer->nbytes);
+  require(r->hops <= 3);
+  require((r->route == IST_ROUTE_STAGE) == (r->hops > 1));
+  check_bytes(offer, target, wish, r);
   require((r->route == IST_ROUTE_ALIAS || r->route == IST_ROUTE_REFUSE) ==
           (r->hops == 0));
   if (wish->copy == IST_COPY_NEVER) require(r->hops == 0);
@@ -80,6 +123,8 @@ static void make(fuzz_input *in, question *q) {
     q->offer.address = fuzz_take(in, 8);
     q->offer.nbytes = fuzz_take(in, 4);
     q->offer.order = (int64_t)fuzz_take(in, 2);
+    q->offer.pairs = (ist_pairs)fuzz_below(in, 3);
+    q->offer.count = fuzz_take(in, 4);
   }
   if ((raw & 2) != 0) {
     fill(in, &q->wish, sizeof q->wish);
@@ -87,6 +132,7 @@ static void make(fuzz_input *in, question *q) {
     q->wish.copy = (ist_copy)fuzz_below(in, 3);
     q->wish.read_only = (ist_read_only)fuzz_below(in, 4);
     q->wish.mutable_source = (ist_mutable_source)fuzz_below(in, 2);
+    q->wish.packing = (ist_packing)fuzz_below(in, 4);
   }
   // What a bool holds is the compiler's promise, not a number from outside.
   uint64_t facts = fuzz_take(in, 1);
@@ -118,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       q.wish.struct_size < sizeof q.wish) {
     return 0;
   }
-  check_answer(&q.offer, &q.wish, &receipt);
+  check_answer(&q.offer, &q.target, &q.wish, &receipt);
   require(ist_route_plan(&q.offer, &q.target, &q.wish, &again, &err) == IST_OK);
   require(same(&again, &receipt));
   return 0;
