@@ -403,8 +403,9 @@ typedef struct ist_options {
 // major version is refused with nothing after its version read.
 // Takes source (its deleter is called once, on any thread, when the last view
 // is gone, or before return when it was copied). Gives *out.
-// Fails: ARGUMENT, NDIM .. DEVICE_CODE, COPY_NEEDED, READ_ONLY, TARGET_DTYPE,
-// CANCELLED, NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+// Fails: ARGUMENT, NO_MEMORY_KIND, NDIM .. DEVICE_CODE, COPY_NEEDED, READ_ONLY,
+// TARGET_DTYPE, CANCELLED, NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any.
+// Since: 0.1.
 IST_API ist_code ist_tensor_import(const ist_device *device,
                                    DLManagedTensorVersioned *source,
                                    const ist_options *options, ist_tensor **out,
@@ -446,9 +447,9 @@ IST_API ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
 // written. A view where the tensor has an address, else one copy out to the
 // host. The tensor is not consumed. options and receipt may be NULL.
 // Retains tensor until the deleter is called. Gives *out (call its deleter).
-// Fails: ARGUMENT, COPY_NEEDED, READ_ONLY, CANCELLED, TARGET_DTYPE,
-// NOT_ADDRESSABLE, DELETED, BUFFER, NO_ROUTE, PLUGIN, NO_ALLOCATION.
-// Threads: any. Since: 0.1.
+// Fails: ARGUMENT, COPY_NEEDED, READ_ONLY, CANCELLED, TARGET_DTYPE, LANES
+// (pairs of an odd last extent were asked for), NOT_ADDRESSABLE, DELETED,
+// BUFFER, NO_ROUTE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_export(ist_tensor *tensor,
                                    const ist_options *options,
                                    DLManagedTensorVersioned **out,
@@ -473,7 +474,8 @@ IST_API ist_code ist_tensor_move(ist_tensor *tensor, const ist_device *device,
 // Decides what ist_tensor_move (device given) or ist_tensor_export (device
 // NULL) would do, and does nothing but wait for the tensor's address. A refusal
 // is an answer. options->grant, when set, stands for the tensor's own.
-// Borrows all. Fails: ARGUMENT, NO_MEMORY_KIND, BUFFER, DELETED, PLUGIN.
+// Borrows all. Fails: ARGUMENT, NO_MEMORY_KIND, NOT_ADDRESSABLE, BUFFER,
+// DELETED, PLUGIN.
 // Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
                                  const ist_options *options, ist_receipt *out,
@@ -484,7 +486,8 @@ IST_API ist_code ist_tensor_plan(ist_tensor *tensor, const ist_device *device,
 // and packing are read, and progress; a cancelled copy leaves the memory partly
 // written. Borrows all.
 // Fails: ARGUMENT, SHAPE_MISMATCH, DTYPE_MISMATCH, CANCELLED, NDIM
-// .. DEVICE_CODE, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+// .. DEVICE_CODE, NO_ROUTE (memory that is not the host's), NOT_ADDRESSABLE,
+// BUFFER, DELETED, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_tensor_copy_into(ist_tensor *tensor,
                                       const DLTensor *target,
                                       const ist_options *options,
@@ -591,15 +594,15 @@ IST_API ist_code ist_file_tensor(ist_file *file, const char *name,
 // left. names may be NULL for .npy. Tensors on devices are copied out.
 // Borrows all. Fails: ARGUMENT, OUTPUT, FILE_DTYPE, FILE_FORMAT (a header above
 // 100 MB), FILE_TRUNCATED (a tensor's own file was cut short), IO, DISK_FULL,
-// PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
+// BUFFER, DELETED, PLUGIN, NO_ALLOCATION. Threads: any. Since: 0.1.
 IST_API ist_code ist_file_save(const char *path, const char *const *names,
                                ist_tensor *const *tensors, size_t count,
                                ist_error *err);
 
 // The same with options (NULL allowed), of which progress is read: it counts
-// the bytes written to the file. A cancelled call leaves no file, and an older
-// one as it was. Borrows all. Fails: as ist_file_save, CANCELLED.
-// Threads: any. Since: 0.1.
+// each tensor's bytes twice, made dense and written. A cancelled call leaves no
+// file, and an older one as it was. Borrows all. Fails: as ist_file_save,
+// CANCELLED. Threads: any. Since: 0.1.
 IST_API ist_code ist_file_save_with(const char *path, const char *const *names,
                                     ist_tensor *const *tensors, size_t count,
                                     const ist_options *options, ist_error *err);
