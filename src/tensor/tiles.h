@@ -8,6 +8,12 @@
 // padding. The next tile cuts the result in the same way. A tile extent of
 // IST__TILE_COMBINE first joins its dimension with the next more minor one.
 // (XLA, "Tiled layout"; the constant is Tile::kCombineDimension.)
+//
+// One direction only. The other has no one answer: the strides of a shape taken
+// apart are those of many tilings (each order of cuts that pads nothing, each
+// tile of tiles), and padded ones have no strides at all. Whoever needs a
+// tiling back has the one that these came from. Minor-to-major goes both ways:
+// layout.h.
 
 #ifndef ISTHMUS_TENSOR_TILES_H_
 #define ISTHMUS_TENSOR_TILES_H_
