@@ -5,14 +5,17 @@
 
 #include <string.h>
 
-#include "fuzz/fuzz_input.h"
-#include "tensor/copy_engine.h"
+#include "fuzz/fuzz_pool.h"
 #include "tensor/dtype.h"
 #include "tensor/strided_copy.h"
 
 enum {
   most_dims = 6,
-  most_bytes = 1 << 20
+  most_count = 20000,
+  most_bytes = 1 << 20,
+  // Of a copy with threads, which have a MiB to share at least.
+  most_long_count = 300000,
+  most_long_bytes = 8 << 20
 };
 
 typedef struct side {
@@ -23,14 +26,14 @@ typedef struct side {
 
 // Checks a geometry and gives it memory. False for one that is none, or large.
 static bool place(side *s, DLDataType dtype, int32_t ndim, int64_t *shape,
-                  int64_t *strides, bool padded) {
+                  int64_t *strides, bool padded, size_t most) {
   DLTensor tensor = {
       (void *)(uintptr_t)4096, {kDLCPU, 0}, ndim, dtype, shape, strides, 0};
   if (ist__view_check(&tensor, padded, false, &s->view, NULL) != IST_OK) {
     return false;
   }
   s->size = (size_t)(s->view.lowest + s->view.highest);
-  if (s->size > most_bytes) return false;
+  if (s->size > most) return false;
   s->bytes = malloc(s->size > 0 ? s->size : 1);
   require(s->bytes != NULL);
   s->view.data = s->bytes + s->view.lowest;
@@ -79,7 +82,9 @@ static void oracle(const side *from, const side *to, unsigned char *expected) {
   }
 }
 
-static void check_copies(const side *from, const side *to, uint64_t seed) {
+// threads: 0 for none.
+static void check_copies(const side *from, const side *to, uint64_t seed,
+                         int32_t threads) {
   unsigned char *before = malloc(to->size > 0 ? to->size : 1);
   unsigned char *expected = malloc(to->size > 0 ? to->size : 1);
   require(before != NULL && expected != NULL);
@@ -91,12 +96,16 @@ static void check_copies(const side *from, const side *to, uint64_t seed) {
   }
   memcpy(expected, before, to->size);
   oracle(from, to, expected);
+  ist__copy_engine engine = {.kernels = NULL};
+  ist__env env;
+  if (threads > 0) fuzz_engine_open(&engine, &env, threads);
   for (int32_t k = 0; ist__copy_kernels_at(k) != NULL; k++) {
-    ist__copy_engine engine = {.kernels = ist__copy_kernels_at(k)};
+    engine.kernels = ist__copy_kernels_at(k);
     memcpy(to->bytes, before, to->size);
     ist__strided_copy(&engine, &from->view, &to->view);
     require(memcmp(to->bytes, expected, to->size) == 0);
   }
+  if (threads > 0) ist__copy_engine_close(&engine, &env);
   free(before);
   free(expected);
 }
@@ -108,6 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const ist__dtype *row = ist__dtype_at(fuzz_below(&in, ist__dtype_count()));
   DLDataType dtype = {row->code, row->bits, 1};
   uint64_t flags = fuzz_take(&in, 1);
+  int32_t threads = (flags & 16) != 0 ? 1 + fuzz_below(&in, 256) : 0;
   int32_t ndim = fuzz_below(&in, most_dims + 1);
   uint64_t count = 1;
   for (int32_t i = 0; i < ndim; i++) {
@@ -118,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     count *= (uint64_t)shape[i];
     order[i] = i;
   }
-  if (count > 20000) return 0;
+  if (count > (threads > 0 ? most_long_count : most_count)) return 0;
+  size_t most = threads > 0 ? most_long_bytes : most_bytes;
   for (int32_t i = ndim - 1; i > 0; i--) {
     int32_t k = fuzz_below(&in, i + 1), swap = order[i];
     order[i] = order[k];
@@ -132,15 +143,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t step = span + (more % 4 == 3 ? more / 8 : 0);
     to_strides[d] = (more & 4) != 0 && more % 4 == 2 ? -step : step;
     if (shape[d] > 1) span = step * shape[d];
-    if (span > most_bytes) return 0;
+    if (span > (int64_t)most) return 0;
     // The source may lie as the target does, or dense.
     if ((flags & 4) != 0) from_strides[d] = to_strides[d];
   }
   bool small = row->bits < 8;
   side from = {0}, to = {0};
-  if (place(&from, dtype, ndim, shape, from_strides, small && (flags & 1)) &&
-      place(&to, dtype, ndim, shape, to_strides, small && (flags & 2))) {
-    check_copies(&from, &to, flags + size);
+  if (place(&from, dtype, ndim, shape, from_strides, small && (flags & 1),
+            most) &&
+      place(&to, dtype, ndim, shape, to_strides, small && (flags & 2), most)) {
+    check_copies(&from, &to, flags + size, threads);
   }
   free(from.bytes);
   free(to.bytes);

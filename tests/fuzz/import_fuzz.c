@@ -19,7 +19,7 @@ typedef struct numbers {
   uint16_t lanes;
   uint8_t code;
   uint8_t bits;
-  uint8_t copy;
+  uint8_t packing;
   uint8_t with_strides;
 } numbers;
 
@@ -27,8 +27,25 @@ static void count_call(DLManagedTensorVersioned *self) {
   ++*(int *)self->manager_ctx;
 }
 
+// A tensor can be exported as it is; as packing asks only its numbers say
+// whether, for that may read the memory, which is not there.
+static void plan(ist_tensor *tensor, ist_packing packing) {
+  ist_options options = {.struct_size = sizeof options, .packing = packing};
+  ist_receipt receipt = {.struct_size = sizeof receipt};
+  ist_error err;
+  ist_code code = ist_tensor_plan(tensor, NULL, &options, &receipt, &err);
+  require(code == IST_OK || code == IST_ERR_ARGUMENT);
+  if (code != IST_OK) return;
+  options.copy = IST_COPY_NEVER;
+  DLManagedTensorVersioned *out = NULL;
+  code = ist_tensor_export(tensor, &options, &out, NULL, &err);
+  require((code == IST_OK) == (out != NULL));
+  require((code == IST_OK) == (receipt.route == IST_ROUTE_ALIAS));
+  if (out != NULL) out->deleter(out);
+}
+
 static void cross(const ist_device *device, DLManagedTensorVersioned *source,
-                  const int *deleted) {
+                  ist_packing packing, const int *deleted) {
   ist_error err;
   ist_tensor *tensor = NULL;
   ist_options options = {.struct_size = sizeof options, .copy = IST_COPY_NEVER};
@@ -45,6 +62,7 @@ static void cross(const ist_device *device, DLManagedTensorVersioned *source,
     require(again->dl_tensor.ndim == source->dl_tensor.ndim);
     again->deleter(again);
   }
+  plan(tensor, packing);
   require(*deleted == 0);
   ist_tensor_release(tensor);
   require(*deleted == 1);
@@ -74,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                     .byte_offset = n.byte_offset}};
   ist_context *context = NULL;
   require(ist_context_create(NULL, &context, NULL) == IST_OK);
-  cross(ist_context_host(context), &source, &deleted);
+  cross(ist_context_host(context), &source, (ist_packing)(n.packing % 5),
+        &deleted);
   ist_context_release(context);
   return 0;
 }

@@ -16,9 +16,9 @@ LEAST = -2**63
 
 def numbers(ndim=2, device=1, offset=0, address=4096, flags=0, major=1,
             minor=3, lanes=1, code=2, bits=32, strides=1, shape=(2, 3),
-            steps=(3, 1)):
+            steps=(3, 1), packing=0):
     head = struct.pack("<iiQQQIIHBBBBxx", ndim, device, offset, address, flags,
-                       major, minor, lanes, code, bits, 0, strides)
+                       major, minor, lanes, code, bits, packing, strides)
     arrays = [*shape, *[0] * (65 - len(shape)), *steps]
     return head + struct.pack(f"<{len(arrays)}q", *arrays)
 
@@ -35,6 +35,13 @@ def imports():
     yield "packed", numbers(code=17, bits=4, shape=(3, 5), steps=(5, 1))
     yield "padded", numbers(code=17, bits=4, flags=4)
     yield "pairs", numbers(code=17, bits=4, lanes=2)
+    for packing in range(1, 5):
+        yield f"packed_wish_{packing}", numbers(code=17, bits=4, shape=(3, 6),
+                                                steps=(6, 1), packing=packing)
+        yield f"padded_wish_{packing}", numbers(code=17, bits=4, flags=4,
+                                                packing=packing)
+        yield f"apart_wish_{packing}", numbers(code=17, bits=4, shape=(2, 2),
+                                               steps=(1, 2), packing=packing)
     yield "read_only", numbers(flags=1)
     yield "metal", numbers(device=8, offset=64)
     yield "negative_extent", numbers(shape=(-4, 3))
@@ -210,8 +217,9 @@ def programs():
 def copies():
     def case(dtype, flags, dims, orders, steps):
         body = b"".join(bytes(d) for d in dims)
-        return bytes((dtype, flags, len(dims))) + body + bytes(orders) + (
-            bytes(steps))
+        threads = (flags >> 8,) if flags & 16 else ()
+        return bytes((dtype, flags & 255, *threads, len(dims))) + body + (
+            bytes(orders) + bytes(steps))
 
     def dim(extent, step):
         return (extent, step + 128)
@@ -226,9 +234,34 @@ def copies():
     yield "five_dimensions", case(
         8, 0, [dim(3, 1), dim(4, 3), dim(5, 12), dim(2, 60), dim(3, 120)],
         [1, 0, 1, 0], [0] * 5)
+    for threads in (0, 2, 6, 255):
+        yield f"threads_{threads + 1}", case(
+            11, 16 | threads << 8, [(255, 249, 129), (255, 249, 129),
+                                    dim(3, 1)], [1, 0], [0] * 3)
     for dtype in range(20, 32):
         yield f"sub_byte_{dtype}", case(dtype, dtype % 4, [
             dim(5, 7), dim(7, 1)], [1], [0, 3])
+
+
+def conversions():
+    def case(source, target, flags, dims, data, threads=()):
+        body = b"".join(bytes(d) for d in dims)
+        return bytes((source, target, flags, *threads, len(dims))) + (
+            body + data)
+
+    wide = struct.pack("<8f", 0.0, -0.0, 1.5, 448.0, 1e30, -1e-40,
+                       float("inf"), float("nan"))
+    for number in range(9, 31):
+        for flags in range(8):
+            yield f"from_f32_{number}_{flags}", case(
+                10, number, flags | 8, [(9, 0), (7, 0)], wide)
+    for number in range(18, 31):
+        yield f"to_f32_{number}", case(number, 10, 8, [(13, 0), (7, 0)],
+                                       bytes(range(64)))
+    yield "transposed", case(10, 12, 6, [(9, 129), (11, 137)], wide)
+    yield "reversed", case(10, 9, 7, [(9, 119), (11, 127)], wide)
+    yield "threads", case(10, 12, 24, [(255, 249, 0), (255, 249, 0), (5, 0)],
+                          wide, (6,))
 
 
 def write(name, seeds):
@@ -246,6 +279,7 @@ def main():
     write("safetensors_fuzz", safes())
     write("program_fuzz", programs())
     write("copy_fuzz", copies())
+    write("convert_fuzz", conversions())
 
 
 if __name__ == "__main__":
