@@ -6,8 +6,10 @@
 dev_cmake() {
   local folder=$1
   shift
+  dev_say "configuring $folder"
   dev_quiet cmake -S . -B "$folder" -G Ninja -DISTHMUS_WERROR=ON "$@" ||
     dev_die "CMake could not configure $folder"
+  dev_say "building $folder"
   dev_quiet cmake --build "$folder" || dev_die "$folder does not build"
 }
 

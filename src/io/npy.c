@@ -158,7 +158,8 @@ static ist_code asked_dtype(const reading *r, const type_string *type,
   if (dtype.lanes != 1 || ist__npy_item_size(dtype) != type->size) {
     return ist_error_set(r->err, IST_ERR_FILE_DTYPE,
                          "cannot read %s: its items are of %" PRIu64
-                         " bytes ('%s'); needs %" PRIu64 " to be read as %s",
+                         " bytes ('%s'); needs %" PRIu64
+                         " to be read as %s (to convert: astype, --astype)",
                          r->path.text, type->size, type->text,
                          ist__npy_item_size(dtype) * dtype.lanes, r->dtype);
   }
