@@ -158,6 +158,17 @@ static void say_json(const journey *j) {
   ist__json_end(&json);
 }
 
+// What the elements take in the file: below 8 bits packed in .safetensors, one
+// to a byte in .npy, however they lay at the source.
+static uint64_t file_bytes(const journey *j) {
+  const DLTensor *view = ist_tensor_view(j->tensor);
+  uint64_t count = 1;
+  for (int32_t i = 0; i < view->ndim; i++) count *= (uint64_t)view->shape[i];
+  uint64_t bits = view->dtype.bits;
+  bool packs = j->to.kind == IST_PLACE_SAFETENSORS;
+  return packs ? (count * bits + 7) / 8 : count * ((bits + 7) / 8);
+}
+
 static void say_text(const journey *j) {
   char spec[900];
   char what[1024];
@@ -176,7 +187,7 @@ static void say_text(const journey *j) {
   ist__print_safe(file, j->at);
   fputs(" -> ", file);
   ist__print_safe(file, j->cmd->operands.at[1]);
-  fprintf(file, "\n  %s\n", what);
+  fprintf(file, "\n  %s, %" PRIu64 " bytes\n", spec, file_bytes(j));
 }
 
 int ist__verb_move(ist__cmd *cmd) {
