@@ -93,6 +93,7 @@ def test_save__tells_and_leaves_nothing_when_cancelled(source, tmp_path):
     lambda x: np.ndarray(x.shape, "f4", b"1" + x.tobytes(), 1)])
 def test_to__tells_of_what_numpy_copies(source, make):
     """Foreign byte order, items off their size."""
+    pytest.importorskip("torch")
     x = make(source)
     result, told = calls_of(lambda progress: isthmus.to(
         x, "torch", progress=progress))
