@@ -3,6 +3,7 @@
 // with the tests, never run. LP64 (x86-64 and aarch64). See tools/abi.py.
 
 #include <isthmus/backend.h>
+#include <isthmus/context.h>
 #include <isthmus/dlpack.h>
 #include <isthmus/dtype.h>
 #include <isthmus/error.h>
@@ -79,6 +80,24 @@ PIN(offsetof(ist_backend_ops, describe_output), 144);
 PIN(offsetof(ist_backend_ops, execute), 152);
 PIN(offsetof(ist_backend_ops, discard), 160);
 PIN(sizeof(ist_backend_ops), 168);
+PIN(offsetof(ist_allocator, self), 0);
+PIN(offsetof(ist_allocator, allocate), 8);
+PIN(offsetof(ist_allocator, release), 16);
+PIN(sizeof(ist_allocator), 24);
+PIN(offsetof(ist_pool, self), 0);
+PIN(offsetof(ist_pool, threads), 8);
+PIN(offsetof(ist_pool, run), 16);
+PIN(sizeof(ist_pool), 24);
+PIN(offsetof(ist_context_options, struct_size), 0);
+PIN(offsetof(ist_context_options, allocator), 8);
+PIN(offsetof(ist_context_options, log), 16);
+PIN(offsetof(ist_context_options, log_self), 24);
+PIN(offsetof(ist_context_options, threads), 32);
+PIN(offsetof(ist_context_options, pool), 40);
+PIN(sizeof(ist_context_options), 48);
+PIN((long)IST_LOG_DEBUG, 0);
+PIN((long)IST_LOG_INFO, 1);
+PIN((long)IST_LOG_WARNING, 2);
 PIN(offsetof(DLPackVersion, major), 0);
 PIN(offsetof(DLPackVersion, minor), 4);
 PIN(sizeof(DLPackVersion), 8);
@@ -246,21 +265,6 @@ PIN((long)IST_LAYOUT_ANY, 15);
 PIN((long)IST_FIT_NONE, 0);
 PIN((long)IST_FIT_PERMUTED, 1);
 PIN((long)IST_FIT_AS_IS, 2);
-PIN(offsetof(ist_allocator, self), 0);
-PIN(offsetof(ist_allocator, allocate), 8);
-PIN(offsetof(ist_allocator, release), 16);
-PIN(sizeof(ist_allocator), 24);
-PIN(offsetof(ist_pool, self), 0);
-PIN(offsetof(ist_pool, threads), 8);
-PIN(offsetof(ist_pool, run), 16);
-PIN(sizeof(ist_pool), 24);
-PIN(offsetof(ist_context_options, struct_size), 0);
-PIN(offsetof(ist_context_options, allocator), 8);
-PIN(offsetof(ist_context_options, log), 16);
-PIN(offsetof(ist_context_options, log_self), 24);
-PIN(offsetof(ist_context_options, threads), 32);
-PIN(offsetof(ist_context_options, pool), 40);
-PIN(sizeof(ist_context_options), 48);
 PIN(offsetof(ist_option, name), 0);
 PIN(offsetof(ist_option, kind), 8);
 PIN(offsetof(ist_option, string), 16);
@@ -394,9 +398,6 @@ PIN(offsetof(ist_place, path), 24);
 PIN(offsetof(ist_place, memory), 4120);
 PIN(offsetof(ist_place, tensor), 4184);
 PIN(sizeof(ist_place), 5208);
-PIN((long)IST_LOG_DEBUG, 0);
-PIN((long)IST_LOG_INFO, 1);
-PIN((long)IST_LOG_WARNING, 2);
 PIN((long)IST_OPTION_STRING, 0);
 PIN((long)IST_OPTION_INT64, 1);
 PIN((long)IST_OPTION_INT64_LIST, 2);

@@ -26,7 +26,7 @@ LEAVES = ("cli", "python", "tests", "bench", "examples")
 FOREIGN_LISTS = ("src/backend/pjrt/slots.def", "src/backend/pjrt/structs.def")
 FOREIGN = ("PJRT_", "IST_SLOT_", "DLPACK_", "kDL")
 PUBLIC = ("version.h", "dlpack.h", "error.h", "dtype.h", "geometry.h",
-          "isthmus.h", "backend.h", "pjrt.h")
+          "context.h", "isthmus.h", "backend.h", "pjrt.h")
 
 
 class Source(NamedTuple):
