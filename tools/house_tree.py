@@ -23,7 +23,10 @@ RANKS = {"base": 0, "tensor": 1, "dlpack": 2, "io": 2, "backend": 3,
          "bridge": 4}
 LEAVES = ("cli", "python", "tests", "bench", "examples")
 # Names that others gave: theirs may be as long as they like.
-FOREIGN_LISTS = ("src/backend/pjrt/slots.def", "src/backend/pjrt/structs.def")
+FOREIGN_LISTS = ("src/backend/pjrt/slots.def", "src/backend/pjrt/structs.def",
+                 "src/backend/pjrt/program_structs.def",
+                 "src/backend/pjrt/transfer_structs.def",
+                 "src/backend/pjrt/extension_structs.def")
 FOREIGN = ("PJRT_", "IST_SLOT_", "DLPACK_", "kDL")
 PUBLIC = ("version.h", "dlpack.h", "error.h", "dtype.h", "geometry.h",
           "context.h", "isthmus.h", "backend.h", "pjrt.h")

@@ -18,7 +18,7 @@ typedef struct field_fact {
   size_t struct_size, size_of, offset, size;
 } field_fact;
 
-#define MAX_FACTS 1024
+#define MAX_FACTS 2048
 
 typedef struct facts {
   field_fact fact[MAX_FACTS];
@@ -156,6 +156,9 @@ static const struct {
     V(PJRT_Error_Code_UNAVAILABLE),
     V(PJRT_Error_Code_DATA_LOSS),
     V(PJRT_Error_Code_UNAUTHENTICATED),
+    V(PJRT_Extension_Type_Stream),
+    V(PJRT_Extension_Type_Layouts),
+    V(PJRT_Extension_Type_RawBuffer),
     V(PJRT_NamedValue_kString),
     V(PJRT_NamedValue_kInt64),
     V(PJRT_NamedValue_kInt64List),

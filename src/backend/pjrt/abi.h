@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the PJRT C ABI that isthmus uses, declared by us from its facts:
-// the function table, the argument structs and the enums. Not for calling a
-// slot: that is call.h.
+// The PJRT C ABI, declared by us from its facts: the function table, every
+// slot's argument struct, the extensions and enums that isthmus uses. Not for
+// calling a slot: that is call.h.
 //
 // The names are those of the ABI. tests/pjrt compares every offset and size
 // with a table of facts and with the layouts of an independent binding.
@@ -23,6 +23,26 @@ typedef struct PJRT_Memory PJRT_Memory;
 typedef struct PJRT_Buffer PJRT_Buffer;
 typedef struct PJRT_Executable PJRT_Executable;
 typedef struct PJRT_LoadedExecutable PJRT_LoadedExecutable;
+typedef struct PJRT_AsyncHostToDeviceTransferManager
+    PJRT_AsyncHostToDeviceTransferManager;
+typedef struct PJRT_AsyncTrackingEvent PJRT_AsyncTrackingEvent;
+typedef struct PJRT_Chunk PJRT_Chunk;
+typedef struct PJRT_CopyToDeviceStream PJRT_CopyToDeviceStream;
+typedef struct PJRT_DeviceAssignmentSerialized PJRT_DeviceAssignmentSerialized;
+typedef struct PJRT_Device_Attributes PJRT_Device_Attributes;
+typedef struct PJRT_ExecuteContext PJRT_ExecuteContext;
+typedef struct PJRT_FulfillAliasBufferCallback PJRT_FulfillAliasBufferCallback;
+typedef struct PJRT_Layouts_MemoryLayout PJRT_Layouts_MemoryLayout;
+typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
+typedef struct PJRT_LoadOptions PJRT_LoadOptions;
+typedef struct PJRT_LogicalDeviceIds PJRT_LogicalDeviceIds;
+typedef struct PJRT_ProcessInfo PJRT_ProcessInfo;
+typedef struct PJRT_RawBuffer PJRT_RawBuffer;
+typedef struct PJRT_SerializedCompileOptions PJRT_SerializedCompileOptions;
+typedef struct PJRT_SerializedExecutable PJRT_SerializedExecutable;
+typedef struct PJRT_SerializedTopology PJRT_SerializedTopology;
+typedef struct PJRT_ShapeSpec PJRT_ShapeSpec;
+typedef struct PJRT_TopologyDescription PJRT_TopologyDescription;
 
 typedef struct PJRT_Extension_Base PJRT_Extension_Base;
 typedef struct PJRT_NamedValue PJRT_NamedValue;
@@ -34,6 +54,11 @@ typedef struct PJRT_ExecuteOptions PJRT_ExecuteOptions;
 typedef void (*ist_pjrt_on_ready)(PJRT_Error *error, void *user_arg);
 // Called once when a plugin is done with foreign memory, on any thread.
 typedef void (*ist_pjrt_on_delete)(void *device_buffer_ptr, void *user_arg);
+// Every slot takes one pointer to its argument struct. Error_Destroy and
+// Error_Message return nothing; all others an error or NULL.
+// What frees bytes that a plugin gave is called like those two.
+typedef PJRT_Error *(*ist_pjrt_fn)(void *args);
+typedef void (*ist_pjrt_void_fn)(void *args);
 // A function pointer that isthmus always leaves NULL.
 typedef void (*ist_pjrt_unused_fn)(void);
 
@@ -88,11 +113,6 @@ enum ist_pjrt_slot {
   IST_SLOT_COUNT
 };
 
-// Every slot takes one pointer to its argument struct. Error_Destroy and
-// Error_Message return nothing; all others an error or NULL.
-typedef PJRT_Error *(*ist_pjrt_fn)(void *args);
-typedef void (*ist_pjrt_void_fn)(void *args);
-
 // The table that GetPjrtApi gives. It may be shorter or longer than this:
 // slot i exists only if it lies inside struct_size and is not NULL.
 typedef struct PJRT_Api {
@@ -120,6 +140,12 @@ enum PJRT_Error_Code {
   PJRT_Error_Code_UNAVAILABLE = 14,
   PJRT_Error_Code_DATA_LOSS = 15,
   PJRT_Error_Code_UNAUTHENTICATED = 16
+};
+
+enum PJRT_Extension_Type {
+  PJRT_Extension_Type_Stream = 3,
+  PJRT_Extension_Type_Layouts = 4,
+  PJRT_Extension_Type_RawBuffer = 8
 };
 
 enum PJRT_NamedValue_Type {
