@@ -559,7 +559,8 @@ IST_API size_t ist_program_output_count(const ist_program *program);
 // Borrows program. Fails: ARGUMENT. Threads: any. Since: 0.1.
 IST_API ist_code ist_program_input(const ist_program *program, size_t index,
                                    ist_spec *out, ist_error *err);
-// What output number index will be.
+// What output number index will be; a dynamic dimension is told as its bound,
+// and the tensor has its true extent.
 // Borrows program. Fails: ARGUMENT. Threads: any. Since: 0.1.
 IST_API ist_code ist_program_output(const ist_program *program, size_t index,
                                     ist_spec *out, ist_error *err);

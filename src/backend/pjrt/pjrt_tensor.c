@@ -322,7 +322,8 @@ ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
     return ist__pjrt_to_host(pjrt, tensor->buffer, target, nbytes, err);
   }
   const int64_t *order = reorder ? ist__pjrt_tensor_order(tensor) : NULL;
-  if ((tensor->memory->capability->can & IST_CAN_LEND) != 0) {
+  if ((tensor->memory->capability->can & IST_CAN_LEND) != 0 &&
+      !tensor->dynamic) {
     return copy_out_lent(client, tensor, order, target, err);
   }
   void *between = staging(client, tensor, err);
@@ -366,6 +367,32 @@ static ist_code check_order(const ist__pjrt *pjrt, ist__pjrt_tensor *tensor,
   return IST_OK;
 }
 
+// Nothing says how a plugin lays out the true extents inside the padded ones.
+// What it copies out is compared with what lies at its address: equal bytes
+// are the values, whatever the layout was meant to be.
+static ist_code check_dense(ist__pjrt_client *client, ist__pjrt_tensor *tensor,
+                            const void *address, ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
+  uint64_t size = host_bytes(tensor);
+  if (size == 0) return IST_OK;
+  bool dense = false;
+  if (tensor->dtype->bits >= 8 &&
+      (tensor->memory->capability->can & IST_CAN_HOST_ADDRESS) != 0) {
+    void *values = staging(client, tensor, err);
+    if (values == NULL) return IST_ERR_NO_ALLOCATION;
+    ist_code code = ist__pjrt_to_host(pjrt, tensor->buffer, values, size, err);
+    dense = code == IST_OK && memcmp(values, address, (size_t)size) == 0;
+    ist__free(client->env, values);
+    if (code != IST_OK) return code;
+  }
+  if (dense) return IST_OK;
+  return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                       "%s: the buffer cannot be viewed: its dynamic "
+                       "dimensions may leave gaps in memory; needs dense "
+                       "values",
+                       pjrt->name);
+}
+
 ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
                         ist_error *err) {
   ist__pjrt_client *client = self;
@@ -383,6 +410,9 @@ ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
                          "%s: the buffer cannot be viewed: the plugin tells "
                          "no address; needs one",
                          pjrt->name);
+  }
+  if (code == IST_OK && tensor->dynamic) {
+    code = check_dense(client, tensor, address, err);
   }
   if (code != IST_OK) {
     ist__pjrt_unhold(pjrt, tensor->buffer);

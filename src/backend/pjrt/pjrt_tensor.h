@@ -15,8 +15,9 @@ typedef struct ist__pjrt_tensor {
   const ist__dtype *dtype;
   uint64_t count;  // elements
   int32_t ndim;
-  bool permuted;      // else row-major
-  bool order_known;   // shape is what the plugin was told or has told
+  bool permuted;     // else row-major
+  bool order_known;  // shape is what the plugin was told or has told
+  bool dynamic;      // padded on the device; the extents here are the true ones
   int64_t numbers[];  // ndim extents, then ndim of minor-to-major
 } ist__pjrt_tensor;
 
@@ -54,9 +55,11 @@ ist_code ist__pjrt_wait(void *self, void *buffer, ist_error *err);
 ist_code ist__pjrt_inspect(void *self, void *buffer, ist_spec *out,
                            ist_error *err);
 
-// Wraps a buffer that a program made: reads its dtype, shape and layout.
+// Wraps a buffer that a program made: reads its dtype, shape and layout. One
+// with dynamic dimensions is waited for, since its true extents are values.
 // Takes buffer on success. Gives *out. Fails: TARGET_DTYPE, TARGET_LAYOUT,
-// DYNAMIC_SHAPE, PLUGIN, PLUGIN_SLOT, NO_ALLOCATION.
+// DYNAMIC_SHAPE (its true extents are not told), BUFFER, DELETED, PLUGIN,
+// PLUGIN_SLOT, NO_ALLOCATION.
 ist_code ist__pjrt_tensor_of(ist__pjrt_client *client,
                              const ist__pjrt_memory *memory,
                              PJRT_Buffer *buffer, ist__pjrt_tensor **out,

@@ -188,6 +188,16 @@ ist_code ist__pjrt_describe_output(void *self, void *pointer, size_t index,
 
 // ---- running
 
+static ist_code check_padding(const ist__pjrt_client *client, size_t index,
+                              const ist__pjrt_tensor *tensor, ist_error *err) {
+  if (!tensor->dynamic) return IST_OK;
+  return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
+                       "%s: the program cannot run: input %zu has dynamic "
+                       "dimensions, padded on the device; needs a copy of it "
+                       "(copy=always)",
+                       client->plugin.pjrt.name, index);
+}
+
 static ist_code check_input(const ist__pjrt_client *client, const program *p,
                             size_t index, ist__pjrt_tensor *tensor,
                             ist_error *err) {
@@ -321,6 +331,8 @@ ist_code ist__pjrt_execute(void *self, const ist_execution *execution,
   }
   ist_code code = IST_OK;
   for (size_t i = 0; i < p->signature->input_count && code == IST_OK; i++) {
+    code = check_padding(client, i, execution->inputs[i], err);
+    if (code != IST_OK) break;
     code = check_input(client, p, i, execution->inputs[i], err);
   }
   if (code != IST_OK) return code;

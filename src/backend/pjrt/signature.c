@@ -53,8 +53,9 @@ static bool order_of(const ist__hlo_shape *shape, int64_t *order, char *why,
 }
 
 static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
-                        const char *what, size_t index, ist_spec *out,
+                        bool is_input, size_t index, ist_spec *out,
                         ist_error *err) {
+  const char *what = is_input ? "input" : "output";
   const ist__dtype *dtype = dtype_of(shape->type);
   if (shape->type == IST_HLO_TUPLE) {
     return ist_error_set(err, IST_ERR_TUPLE,
@@ -75,7 +76,8 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
                          "order of dimensions",
                          pjrt->name, what, index, why);
   }
-  if (shape->dynamic) {
+  // An output tells its true extents when it is there; its bound is told here.
+  if (shape->dynamic && is_input) {
     return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
                          "%s: %s %zu of the program has a dynamic dimension; "
                          "needs a static shape",
@@ -104,8 +106,8 @@ static bool learn(void *self, bool is_result, const ist__hlo_shape *shape) {
   if (p == NULL) return true;
   size_t at = is_result ? p->input_count + index : index;
   if (at >= p->input_count + p->output_count) return false;
-  if (spec_of(l->pjrt, shape, is_result ? "output" : "input", index,
-              &p->specs[at], l->err) == IST_OK) {
+  if (spec_of(l->pjrt, shape, !is_result, index, &p->specs[at], l->err) ==
+      IST_OK) {
     return true;
   }
   l->failed = true;
