@@ -4,14 +4,20 @@
 
 #include <stdlib.h>
 
+#include "backend/block_pool.h"
 #include "base/pool.h"
 #include "command.h"
 
-// A context with as many threads for long copies as ISTHMUS_THREADS says.
+// A context with as many threads for long copies as ISTHMUS_THREADS says, and
+// as much idle memory as ISTHMUS_POOL_BYTES.
 static ist_code make_context(ist_context **out, ist_error *err) {
   ist_context_options options = {.struct_size = sizeof options};
   ist_code code =
       ist__pool_threads(getenv("ISTHMUS_THREADS"), &options.threads, err);
+  if (code == IST_OK) {
+    code = ist__block_pool_bytes(getenv("ISTHMUS_POOL_BYTES"),
+                                 &options.block_pool_bytes, err);
+  }
   if (code != IST_OK) return code;
   return ist_context_create(&options, out, err);
 }

@@ -47,6 +47,27 @@ static void say_machine(doctor *d) {
   ist__json_close(d->to, '}');
 }
 
+// The idle memory that is kept for the next tensor.
+static void say_block_pool(doctor *d) {
+  ist_block_pool_info pool = {.struct_size = sizeof pool};
+  if (ist_context_block_pool(d->cmd->context, &pool, NULL) != IST_OK) return;
+  if (d->to == NULL) {
+    fprintf(d->cmd->report,
+            "pool of blocks: keeps at most %" PRIu64 " MiB idle; %" PRIu64
+            " MiB idle, %" PRIu64 " MiB in use\n",
+            pool.bound >> 20, pool.held >> 20, pool.in_use >> 20);
+    return;
+  }
+  ist__json_open(d->to, "block_pool", '{');
+  ist__json_uint(d->to, "bound_bytes", pool.bound);
+  ist__json_uint(d->to, "held_bytes", pool.held);
+  ist__json_uint(d->to, "in_use_bytes", pool.in_use);
+  ist__json_uint(d->to, "peak_bytes", pool.peak);
+  ist__json_uint(d->to, "hits", pool.hits);
+  ist__json_uint(d->to, "misses", pool.misses);
+  ist__json_close(d->to, '}');
+}
+
 // What could not be opened is said in its place. failing: it was asked for on
 // the command line, so that the verb fails too.
 static void say_missing(doctor *d, const char *place, const ist_error *err,
@@ -116,6 +137,7 @@ int ist__verb_doctor(ist__cmd *cmd) {
   if (cmd->json) d.to = &d.json;
   if (d.to != NULL) ist__json_open(d.to, NULL, '{');
   say_machine(&d);
+  say_block_pool(&d);
   if (d.to != NULL) ist__json_open(d.to, "backends", '[');
   say_backend(&d, "host", "", "host", true);
   // The options of the command line are for the plugins.

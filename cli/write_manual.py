@@ -36,6 +36,10 @@ ENVIRONMENT = [
      "NAME:PATH,... of plugins, as JAX reads it; doctor opens these too"),
     ("ISTHMUS_THREADS",
      "how many threads share a long copy (1 to 256); 1 when it is not set"),
+    ("ISTHMUS_POOL_BYTES",
+     "how many bytes of idle memory are kept for the next tensor (with K, M "
+     "or G after the number or without); 512M when it is not set, 0 keeps "
+     "none"),
     ("NO_COLOR", "when set and not empty, nothing is printed in colour"),
     ("TMPDIR", "where a tensor on standard input or output is kept meanwhile"),
 ]

@@ -66,6 +66,9 @@ typedef struct ist_context_options {
   // the context; no callback runs on them. Not together with pool.
   int32_t threads;
   const ist_pool *pool;  // NULL: none
+  // Most bytes that the pool of blocks keeps idle: ist_context_block_pool.
+  // 0: 512 MiB; negative: none.
+  int64_t block_pool_bytes;
 } ist_context_options;
 
 // Makes a context; options may be NULL. Where this header is read it is the
@@ -84,6 +87,32 @@ IST_API ist_code ist_context_create_for(int32_t header_version,
                                         ist_context **out, ist_error *err);
 #define ist_context_create(options, out, err) \
   ist_context_create_for(IST_VERSION_NUMBER, options, out, err)
+
+// The memory that the library makes for elements: copies, results, ist_tensor_
+// empty. A block of at least 64 KiB that is not used any more is kept for the
+// next tensor of about its size, whose pages are then there already. Beyond the
+// bound the blocks that were idle longest go back to the system, and all of
+// them when memory is not to be had otherwise. Blocks of 2 MiB and more are
+// advised to lie in huge pages. With an allocator of the caller's own they come
+// from it, page-aligned; else they are mapped.
+typedef struct ist_block_pool_info {
+  size_t struct_size;
+  uint64_t bound;   // most bytes kept idle
+  uint64_t held;    // bytes idle now
+  uint64_t in_use;  // bytes of such blocks that tensors hold now
+  uint64_t peak;    // most of both together so far
+  uint64_t hits;    // blocks that were there
+  uint64_t misses;  // blocks that had to be made
+} ist_block_pool_info;
+
+// Fills out. Borrows context. Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_context_block_pool(ist_context *context,
+                                        ist_block_pool_info *out,
+                                        ist_error *err);
+
+// Gives all idle blocks back to the system and returns their bytes.
+// Borrows context. Fails: never. Threads: any. Since: 0.1.
+IST_API uint64_t ist_context_trim(ist_context *context);
 
 // Counts one holder more, or one less; the last one frees. NULL is allowed.
 // Retains context. Fails: never. Threads: any. Since: 0.1.

@@ -23,13 +23,14 @@ from ._errors import Entry, Error
 from ._exchange import empty, plan, to, to_tree
 from ._explain import explain
 from ._files import load, save
+from ._pool import Pool, pool, trim_pool
 from ._types import DeviceType, DType
 
 __all__ = [
-    "Backend", "Device", "DeviceType", "DType", "Entry", "Error", "Program",
-    "Receipt", "Tensor", "__version__", "astype", "empty", "explain",
-    "from_dlpack", "get_include", "load", "open", "plan", "save", "to",
-    "to_tree",
+    "Backend", "Device", "DeviceType", "DType", "Entry", "Error", "Pool",
+    "Program", "Receipt", "Tensor", "__version__", "astype", "empty",
+    "explain", "from_dlpack", "get_include", "load", "open", "plan", "pool",
+    "save", "to", "to_tree", "trim_pool",
 ]
 
 

@@ -199,6 +199,8 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
 PyObject *ist__py_import_host(PyObject *module, PyObject *const *args,
                               Py_ssize_t count);
 PyObject *ist__py_peek(PyObject *module, PyObject *capsule);
+PyObject *ist__py_pool(PyObject *module, PyObject *unused);
+PyObject *ist__py_trim_pool(PyObject *module, PyObject *unused);
 // A tensor over what a capsule holds, which stays with the capsule: good as
 // long as nobody takes that.
 PyObject *ist__py_look(ist__py_state *state, PyObject *capsule,

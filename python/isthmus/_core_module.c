@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "_core.h"
+#include "backend/block_pool.h"
 #include "base/pool.h"
 
 // receipt_amend(receipt, source, target, reason, nbytes): names the ends, and
@@ -76,6 +77,8 @@ static PyMethodDef methods[] = {
     {"load", ist__py_load, METH_VARARGS, NULL},
     {"save", ist__py_save, METH_VARARGS, NULL},
     {"empty", ist__py_empty, METH_VARARGS, NULL},
+    {"pool", ist__py_pool, METH_NOARGS, NULL},
+    {"trim_pool", ist__py_trim_pool, METH_NOARGS, NULL},
     {"dtypes", ist__py_dtypes, METH_NOARGS, NULL},
     {"catalog_find", ist__py_catalog_find, METH_O, NULL},
     {"catalog_match", ist__py_catalog_match, METH_O, NULL},
@@ -138,8 +141,11 @@ static int add_context(ist__py_state *state) {
                                  .log_self = state->log};
   if (ist__py_main_thread(&state->main_thread) < 0) return -1;
   ist_error err = {0};
-  const char *threads = getenv("ISTHMUS_THREADS");  // read once
+  // Both are read once.
+  const char *threads = getenv("ISTHMUS_THREADS");
+  const char *bytes = getenv("ISTHMUS_POOL_BYTES");
   if (ist__pool_threads(threads, &options.threads, &err) != IST_OK ||
+      ist__block_pool_bytes(bytes, &options.block_pool_bytes, &err) != IST_OK ||
       ist_context_create(&options, &state->context, &err) != IST_OK) {
     PyErr_Format(PyExc_ImportError, "isthmus could not be imported: %s",
                  err.message);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // context.h: the context's inside: the environment of every module, the
-// engine of its copies and the host backend that lives in it.
+// engine of its copies, the pool of its blocks and the host backend that lives
+// in it.
 
 #ifndef ISTHMUS_BACKEND_CONTEXT_H_
 #define ISTHMUS_BACKEND_CONTEXT_H_
 
+#include "backend/block_pool.h"
 #include "base/env.h"
 #include "base/refcount.h"
 #include "tensor/copy_engine.h"
@@ -13,6 +15,7 @@ struct ist_context {
   ist__env env;
   ist__refcount refs;
   ist__copy_engine copy_engine;
+  ist__block_pool block_pool;
   // Lives as long as the context and counts its holders on the context.
   ist_backend *host;
 };

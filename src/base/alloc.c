@@ -25,6 +25,10 @@ ist_allocator ist__malloc_allocator(void) {
                          .release = system_release};
 }
 
+bool ist__alloc_is_system(const ist__env *env) {
+  return env->allocator.allocate == system_allocate;
+}
+
 void *ist__alloc(const ist__env *env, size_t size, size_t alignment) {
   const ist_allocator *a = &env->allocator;
   // No object is larger (C11 7.20.3), and no allocator is asked for one.

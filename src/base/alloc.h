@@ -10,6 +10,9 @@
 // The default allocator: malloc, aligned_alloc and free.
 ist_allocator ist__malloc_allocator(void);
 
+// True for that one: memory then need not come through a hook of the caller's.
+bool ist__alloc_is_system(const ist__env *env);
+
 // size bytes at a multiple of alignment (a power of two), or NULL. A size of 0
 // gives a unique address.
 void *ist__alloc(const ist__env *env, size_t size, size_t alignment);

@@ -159,11 +159,10 @@ ist_code ist_tensor_empty(ist_context *context, const ist_spec *spec,
   ist_code code =
       ist__view_dense(asked.dtype, asked.ndim, asked.shape, false, &view, err);
   if (code != IST_OK) return code;
-  view.data = ist__block_make(context, view.nbytes, alignment);
+  view.data = ist__block_make_zeroed(context, view.nbytes, alignment);
   if (view.data == NULL) {
     return ist__error_memory(err, "the tensor", view.nbytes);
   }
-  memset(view.data, 0, (size_t)view.nbytes);
   code = ist__tensor_on_host(context, &view, false, ist__block_release,
                              view.data, out, err);
   if (code != IST_OK) ist__block_release(view.data);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "backend/block.h"
 #include "backend/pjrt/foreign.h"
 #include "base/alloc.h"
 #include "base/checked.h"
@@ -215,33 +216,28 @@ static void *staging(const ist__pjrt_client *client,
   return memory;
 }
 
-// Packed elements that the plugin views: the head of an allocation.
-typedef struct packed {
-  ist__pjrt_client *client;  // lives until the view is given back
-} packed;
-
-static void packed_free(void *self) {
-  packed *p = self;
-  ist__free(p->client->env, p);
-}
-
-// Plugins take elements under a byte unpacked only, which would be a second
-// copy: where they can view memory, they view a packed copy.
-static ist_code copy_in_packed(ist__pjrt_client *client,
-                               ist__pjrt_tensor *tensor, const void *data,
+// Where the plugin can view memory it views a copy in a block of ours: its own
+// copy takes several times as long, and elements under a byte it takes unpacked
+// only, which would be a second copy.
+static ist_code copy_in_viewed(ist__pjrt_client *client,
+                               ist__pjrt_tensor *tensor, void *data,
                                ist_error *err) {
-  uint64_t size = (tensor->count * tensor->dtype->bits + 7) / 8;
-  uint64_t head = tensor->memory->capability->alignment;
-  if (head < sizeof(packed)) head = 64;
-  packed *p = ist__alloc(client->env, (size_t)(head + size), (size_t)head);
-  if (p == NULL) return ist__error_memory(err, "a packed copy", head + size);
-  p->client = client;
-  memcpy((char *)p + head, data, (size_t)size);
+  ist__view from, to;
+  host_view(tensor, data, false, NULL, &from);
+  host_view(tensor, NULL, false, NULL, &to);
+  to.data = ist__block_make(client->context, to.nbytes,
+                            tensor->memory->capability->alignment);
+  if (to.data == NULL) return ist__error_memory(err, "a copy", to.nbytes);
+  ist__strided_copy(client->env->copy_engine, &from, &to);
   ist__pjrt_shape shape = shape_of(tensor);
   ist_code code =
-      ist__pjrt_view_foreign(client, tensor->memory, &shape, (char *)p + head,
-                             packed_free, p, &tensor->buffer, err);
-  if (code != IST_OK) packed_free(p);
+      ist__pjrt_view_foreign(client, tensor->memory, &shape, to.data,
+                             ist__block_release, to.data, &tensor->buffer, err);
+  if (code == IST_OK) {
+    tensor->order_known = true;
+  } else {
+    ist__block_release(to.data);
+  }
   return code;
 }
 
@@ -260,13 +256,13 @@ ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
                          client->plugin.pjrt.name);
     goto done;
   }
-  bool small = tensor->dtype->bits < 8 && tensor->count > 0;
-  if (small && (tensor->memory->capability->can & IST_CAN_ADOPT) != 0) {
-    code = copy_in_packed(client, tensor, data, err);
+  if (tensor->count > 0 &&
+      (tensor->memory->capability->can & IST_CAN_ADOPT) != 0) {
+    code = copy_in_viewed(client, tensor, placed_bytes(source), err);
     if (code == IST_OK) *out = tensor;
     goto done;
   }
-  if (small) {
+  if (tensor->dtype->bits < 8 && tensor->count > 0) {
     unpacked = staging(client, tensor, err);
     if (unpacked == NULL) {
       code = IST_ERR_NO_ALLOCATION;
