@@ -173,55 +173,82 @@ static void read_version(ist__pjrt_client *client) {
            client->plugin.stablehlo);
 }
 
-ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
-                               const ist_backend_options *options,
-                               ist__pjrt_client **out, ist_error *err) {
-  *out = NULL;
+static ist__pjrt_client *make_client(ist_context *context, const ist__env *env,
+                                     ist_error *err) {
   ist__pjrt_client *client = ist__alloc_zero(env, sizeof *client);
   if (client == NULL) {
-    return ist__error_memory(err, "a PJRT client", sizeof *client);
+    ist__error_memory(err, "a PJRT client", sizeof *client);
+    return NULL;
   }
   client->env = env;
   client->context = context;
   ist_context_retain(context);
   ist__refcount_init(&client->holders);
   pthread_mutex_init(&client->reference_lock, NULL);
-  const char *path = options != NULL ? options->path : NULL;
-  ist_code code = ist__plugin_load(env, path, &client->plugin, err);
+  return client;
+}
+
+// Reads what a client has; gives it, or closes it where code or that fails.
+static ist_code give_client(ist__pjrt_client *client, ist_code code,
+                            ist__pjrt_client **out, ist_error *err) {
   client->plugin.pjrt.reference_lock = &client->reference_lock;
-  if (code == IST_OK) {
-    code = ist__plugin_client(&client->plugin, options, &client->client, err);
-  }
   if (code == IST_OK) code = list_devices(client, err);
   if (code == IST_OK) {
     read_version(client);
     *out = client;
-    return IST_OK;
+  } else {
+    ist__pjrt_client_close(client);
   }
-  ist__pjrt_client_close(client);
   return code;
+}
+
+ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
+                               const ist_backend_options *options,
+                               ist__pjrt_client **out, ist_error *err) {
+  *out = NULL;
+  ist__pjrt_client *client = make_client(context, env, err);
+  if (client == NULL) return IST_ERR_NO_ALLOCATION;
+  const char *path = options != NULL ? options->path : NULL;
+  ist_code code = ist__plugin_load(env, path, &client->plugin, err);
+  if (code == IST_OK) {
+    code = ist__plugin_client(&client->plugin, options, &client->client, err);
+  }
+  return give_client(client, code, out, err);
+}
+
+ist_code ist__pjrt_client_adopt(ist_context *context, const ist__env *env,
+                                const PJRT_Api *table, PJRT_Client *live,
+                                ist__pjrt_client **out, ist_error *err) {
+  *out = NULL;
+  ist__pjrt_client *client = make_client(context, env, err);
+  if (client == NULL) return IST_ERR_NO_ALLOCATION;
+  client->is_borrowed = true;
+  ist_code code = ist__plugin_adopt(env, table, &client->plugin, err);
+  if (code == IST_OK) code = ist__plugin_name(&client->plugin, live, err);
+  client->client = live;
+  return give_client(client, code, out, err);
 }
 
 static void *destroy_and_drop(void *arg) {
   ist__pjrt_client *client = arg;
-  if (client->client != NULL) {
+  if (client->client != NULL && !client->is_borrowed) {
     IST_PJRT_ARGS(PJRT_Client_Destroy_Args, destroy);
     destroy.client = client->client;
     ist__pjrt_end(&client->plugin.pjrt, IST_SLOT_Client_Destroy, &destroy);
-    client->client = NULL;
   }
+  client->client = NULL;
   ist__pjrt_client_drop(client);
   return NULL;
 }
 
 // False when the system gives no thread. It takes no signal: those are for the
 // threads of the program.
-static bool close_elsewhere(ist__pjrt_client *client) {
+static bool do_elsewhere(void *(*work)(void *arg), ist__pjrt_client *client) {
   sigset_t all, before;
   pthread_t thread;
   sigfillset(&all);
   if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
-  bool runs = pthread_create(&thread, NULL, destroy_and_drop, client) == 0;
+  bool runs = pthread_create(&thread, NULL, work, client) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (runs) pthread_detach(thread);
   return runs;
@@ -232,7 +259,7 @@ void ist__pjrt_client_close(ist__pjrt_client *client) {
   // clients from closing each other, each on a thread of the other.
   if (atomic_load(&client->givers) == 0) {
     destroy_and_drop(client);
-  } else if (!close_elsewhere(client)) {
+  } else if (!do_elsewhere(destroy_and_drop, client)) {
     ist__log(client->env, IST_LOG_WARNING,
              "%s: the client is lost: no thread could be made to close it",
              client->plugin.pjrt.name);
@@ -248,10 +275,13 @@ void ist__pjrt_client_keep_lost(ist__pjrt_client *client,
   }
 }
 
-void ist__pjrt_client_drop(ist__pjrt_client *client) {
-  if (!ist__refcount_drop(&client->holders)) return;
+// After the last holder.
+static void *free_and_return(void *arg) {
+  ist__pjrt_client *client = arg;
   const ist__env *env = client->env;
   ist_context *context = client->context;
+  ist_release_fn returned = client->returned;
+  void *self = client->returned_self;
   for (size_t i = 0; i < client->device_count; i++) {
     ist__free(env, client->devices[i].memories);
     ist__free(env, client->devices[i].infos);
@@ -268,4 +298,22 @@ void ist__pjrt_client_drop(ist__pjrt_client *client) {
   pthread_mutex_destroy(&client->reference_lock);
   ist__free(env, client);
   ist_context_release(context);
+  if (returned != NULL) returned(self);
+  return NULL;
+}
+
+void ist__pjrt_client_drop(ist__pjrt_client *client) {
+  if (ist__refcount_drop(&client->holders)) free_and_return(client);
+}
+
+void ist__pjrt_client_drop_in_callback(ist__pjrt_client *client) {
+  if (!ist__refcount_drop(&client->holders)) return;
+  if (client->returned != NULL && do_elsewhere(free_and_return, client)) return;
+  if (client->returned != NULL) {
+    ist__log(client->env, IST_LOG_WARNING,
+             "%s: the client is lost: no thread could be made to return it",
+             client->plugin.pjrt.name);
+    client->returned = NULL;
+  }
+  free_and_return(client);
 }

@@ -37,6 +37,11 @@ typedef struct ist__pjrt_lost {
 typedef struct ist__pjrt_client {
   ist__plugin plugin;
   PJRT_Client *client;
+  // The host program's: it is not destroyed here. What tells the host when it
+  // may be is called when the last holder is gone.
+  bool is_borrowed;
+  ist_release_fn returned;
+  void *returned_self;
   ist_context *context;  // retained: views may outlive the backend
   const ist__env *env;
   // One for the open backend and one for each view that the plugin has not
@@ -61,10 +66,17 @@ ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
                                const ist_backend_options *options,
                                ist__pjrt_client **out, ist_error *err);
 
-// Destroys the plugin's client and drops the caller's holder. While a view is
-// being given back, which may be the thread of the plugin's that calls this, a
-// thread of its own does it a little later: a plugin that destroys a client on
-// its own thread waits for itself.
+// The same on a live client of a host program, which stays the host's: to take
+// it, set is_borrowed to false at the end. Fails: as ist__plugin_adopt;
+// PLUGIN_SLOT, PLUGIN, NO_DEVICE, NO_ALLOCATION.
+ist_code ist__pjrt_client_adopt(ist_context *context, const ist__env *env,
+                                const PJRT_Api *table, PJRT_Client *live,
+                                ist__pjrt_client **out, ist_error *err);
+
+// Destroys the plugin's client, if it is ours, and drops the caller's holder.
+// While a view is being given back, which may be the thread of the plugin's
+// that calls this, a thread of its own does it a little later: a plugin that
+// destroys a client on its own thread waits for itself.
 void ist__pjrt_client_close(ist__pjrt_client *client);
 
 // Takes an allocation, which is freed together with the struct.
@@ -72,5 +84,9 @@ void ist__pjrt_client_keep_lost(ist__pjrt_client *client, ist__pjrt_lost *lost);
 
 // Drops one holder; the last frees the struct and releases the context.
 void ist__pjrt_client_drop(ist__pjrt_client *client);
+
+// The same within a callback of the plugin's: what a host program does when its
+// client comes back to it is done on a thread of its own.
+void ist__pjrt_client_drop_in_callback(ist__pjrt_client *client);
 
 #endif  // ISTHMUS_BACKEND_PJRT_CLIENT_H_

@@ -29,7 +29,7 @@ static void adoption_end(adoption *a) {
   atomic_fetch_add(&client->givers, 1);
   if (release != NULL) release(self);
   atomic_fetch_sub(&client->givers, 1);
-  ist__pjrt_client_drop(client);
+  ist__pjrt_client_drop_in_callback(client);
 }
 
 static void memory_is_given_back(void *data, void *arg) {

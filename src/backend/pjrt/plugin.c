@@ -119,6 +119,9 @@ static ist_code open_file(const char *path, void **out, ist_error *err) {
   return IST_OK;
 }
 
+static ist_code check_table(const char *path, const PJRT_Api *table,
+                            ist__pjrt *pjrt, ist_error *err);
+
 static ist_code greet(const char *path, void *handle, ist__pjrt *pjrt,
                       ist_error *err) {
   typedef const PJRT_Api *(*get_api)(void);
@@ -131,7 +134,11 @@ static ist_code greet(const char *path, void *handle, ist__pjrt *pjrt,
   }
   get_api function;
   memcpy(&function, &symbol, sizeof function);
-  const PJRT_Api *table = function();
+  return check_table(path, function(), pjrt, err);
+}
+
+static ist_code check_table(const char *path, const PJRT_Api *table,
+                            ist__pjrt *pjrt, ist_error *err) {
   if (table == NULL || table->struct_size < offsetof(PJRT_Api, slot)) {
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
                          "plugin %s cannot be used: GetPjrtApi gave %s; needs "
@@ -198,6 +205,16 @@ ist_code ist__plugin_load(const ist__env *env, const char *path,
   } else {
     ist__plugin_unload(out);
   }
+  return code;
+}
+
+ist_code ist__plugin_adopt(const ist__env *env, const PJRT_Api *table,
+                           ist__plugin *out, ist_error *err) {
+  memset(out, 0, sizeof *out);
+  out->pjrt.env = env;
+  snprintf(out->pjrt.name, sizeof out->pjrt.name, "pjrt");
+  ist_code code = check_table("of the host program", table, &out->pjrt, err);
+  if (code == IST_OK) read_attributes(out);
   return code;
 }
 
@@ -337,29 +354,36 @@ static ist_code create_client(ist__plugin *plugin, const ist_option *options,
   return code;
 }
 
+ist_code ist__plugin_name(ist__plugin *plugin, PJRT_Client *client,
+                          ist_error *err) {
+  ist__pjrt *pjrt = &plugin->pjrt;
+  IST_PJRT_ARGS(PJRT_Client_PlatformName_Args, get);
+  get.client = client;
+  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Client_PlatformName, &get, err);
+  if (code != IST_OK) return code;
+  char platform[sizeof pjrt->name - 5];
+  ist__pjrt_string(get.platform_name, get.platform_name_size, platform,
+                   sizeof platform);
+  snprintf(pjrt->name, sizeof pjrt->name, "pjrt:%s", platform);
+  return IST_OK;
+}
+
 ist_code ist__plugin_client(ist__plugin *plugin,
                             const ist_backend_options *options,
                             PJRT_Client **out, ist_error *err) {
   *out = NULL;
-  ist__pjrt *pjrt = &plugin->pjrt;
   const ist_option *list = options != NULL ? options->options : NULL;
   size_t count = list != NULL ? options->option_count : 0;
   PJRT_Client *client = NULL;
   ist_code code = create_client(plugin, list, count, &client, err);
   if (code != IST_OK) return code;
-  IST_PJRT_ARGS(PJRT_Client_PlatformName_Args, get);
-  get.client = client;
-  code = ist__pjrt_call(pjrt, IST_SLOT_Client_PlatformName, &get, err);
-  if (code != IST_OK) {
+  code = ist__plugin_name(plugin, client, err);
+  if (code == IST_OK) {
+    *out = client;
+  } else {
     IST_PJRT_ARGS(PJRT_Client_Destroy_Args, destroy);
     destroy.client = client;
-    ist__pjrt_end(pjrt, IST_SLOT_Client_Destroy, &destroy);
-    return code;
+    ist__pjrt_end(&plugin->pjrt, IST_SLOT_Client_Destroy, &destroy);
   }
-  char platform[sizeof pjrt->name - 5];
-  ist__pjrt_string(get.platform_name, get.platform_name_size, platform,
-                   sizeof platform);
-  snprintf(pjrt->name, sizeof pjrt->name, "pjrt:%s", platform);
-  *out = client;
-  return IST_OK;
+  return code;
 }

@@ -24,6 +24,11 @@ typedef struct ist__plugin {
 ist_code ist__plugin_load(const ist__env *env, const char *path,
                           ist__plugin *out, ist_error *err);
 
+// The same for a table that a host program has loaded and initialised: only its
+// version is checked. Fails: NOT_A_PLUGIN, PLUGIN_VERSION.
+ist_code ist__plugin_adopt(const ist__env *env, const PJRT_Api *table,
+                           ist__plugin *out, ist_error *err);
+
 // Lets go of the file; the code stays mapped.
 void ist__plugin_unload(ist__plugin *plugin);
 
@@ -33,6 +38,10 @@ void ist__plugin_unload(ist__plugin *plugin);
 ist_code ist__plugin_client(ist__plugin *plugin,
                             const ist_backend_options *options,
                             PJRT_Client **out, ist_error *err);
+
+// Names the plugin by a client's platform. Fails: PLUGIN_SLOT, PLUGIN.
+ist_code ist__plugin_name(ist__plugin *plugin, PJRT_Client *client,
+                          ist_error *err);
 
 // Looks at one option before a plugin sees it. Fails: OPTION.
 ist_code ist__plugin_check_option(const ist__pjrt *pjrt,
