@@ -9,6 +9,7 @@
 #include <isthmus/error.h>
 #include <isthmus/geometry.h>
 #include <isthmus/isthmus.h>
+#include <isthmus/pjrt.h>
 #include <stddef.h>
 
 #define PIN(what, value) _Static_assert((what) == (value), #what)
@@ -443,3 +444,16 @@ PIN((long)IST_PLACE_PJRT, 2);
 PIN((long)IST_PLACE_NPY, 3);
 PIN((long)IST_PLACE_SAFETENSORS, 4);
 PIN((long)IST_PLACE_STREAM, 5);
+PIN(offsetof(ist_pjrt_client_options, struct_size), 0);
+PIN(offsetof(ist_pjrt_client_options, ownership), 8);
+PIN(offsetof(ist_pjrt_client_options, release), 16);
+PIN(offsetof(ist_pjrt_client_options, release_self), 24);
+PIN(sizeof(ist_pjrt_client_options), 32);
+PIN(offsetof(ist_pjrt_buffer_options, struct_size), 0);
+PIN(offsetof(ist_pjrt_buffer_options, ownership), 8);
+PIN(offsetof(ist_pjrt_buffer_options, release), 16);
+PIN(offsetof(ist_pjrt_buffer_options, release_self), 24);
+PIN(offsetof(ist_pjrt_buffer_options, grant), 32);
+PIN(sizeof(ist_pjrt_buffer_options), 40);
+PIN((long)IST_PJRT_BORROW, 0);
+PIN((long)IST_PJRT_TAKE, 1);

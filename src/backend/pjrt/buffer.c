@@ -146,8 +146,8 @@ ist_code ist__pjrt_to_host(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
 
 // A plugin that does not tell is believed; one that fails to tell is not: it
 // may abort on what comes next.
-static ist_code check_alive(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
-                            ist_error *err) {
+ist_code ist__pjrt_alive(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                         ist_error *err) {
   IST_PJRT_ARGS(PJRT_Buffer_IsDeleted_Args, ask);
   ask.buffer = buffer;
   ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_IsDeleted, &ask, err);
@@ -161,7 +161,7 @@ static ist_code check_alive(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
 
 ist_code ist__pjrt_ready(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                          ist_error *err) {
-  ist_code code = check_alive(pjrt, buffer, err);
+  ist_code code = ist__pjrt_alive(pjrt, buffer, err);
   if (code != IST_OK) return code;
   IST_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args, get);
   get.buffer = buffer;

@@ -48,6 +48,11 @@ ist_code ist__pjrt_from_host(const ist__pjrt_client *client,
 ist_code ist__pjrt_to_host(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                            void *target, uint64_t size, ist_error *err);
 
+// Fails for a buffer that was deleted or donated.
+// Fails: DELETED, PLUGIN.
+ist_code ist__pjrt_alive(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                         ist_error *err);
+
 // Waits until a buffer's values are there. Fails: BUFFER (making them failed),
 // DELETED, PLUGIN, PLUGIN_SLOT.
 ist_code ist__pjrt_ready(const ist__pjrt *pjrt, PJRT_Buffer *buffer,

@@ -5,6 +5,7 @@
 
 #include <isthmus/backend.h>
 
+#include "backend/backend.h"
 #include "backend/pjrt/pjrt_tensor.h"
 #include "backend/pjrt/probe.h"
 #include "backend/pjrt/program.h"
@@ -51,18 +52,14 @@ static const ist_backend_ops pjrt_ops = {
     .execute = ist__pjrt_execute,
 };
 
-ist_code ist__pjrt_open(ist_context *context,
-                        const ist_backend_options *options, ist_backend **out,
-                        ist_error *err) {
-  *out = NULL;
-  ist__pjrt_client *client = NULL;
-  ist_code code =
-      ist__pjrt_client_open(context, &context->env, options, &client, err);
-  if (code != IST_OK) return code;
+// Tries out what a client can do and makes the backend. The client stays the
+// caller's on failure.
+static ist_code make_backend(ist_context *context, ist__pjrt_client *client,
+                             ist_backend **out, ist_error *err) {
   ist_backend_ops ops = pjrt_ops;
   bool runs_programs = false;
   client->plugin.pjrt.trying = true;
-  code = ist__pjrt_probe(client, err);
+  ist_code code = ist__pjrt_probe(client, err);
   if (code == IST_OK) {
     code = ist__pjrt_probe_programs(client, &runs_programs, err);
   }
@@ -71,6 +68,44 @@ ist_code ist__pjrt_open(ist_context *context,
   if (code == IST_OK) {
     code = ist_backend_create(context, &ops, client, out, err);
   }
+  return code;
+}
+
+ist_code ist__pjrt_open(ist_context *context,
+                        const ist_backend_options *options, ist_backend **out,
+                        ist_error *err) {
+  *out = NULL;
+  ist__pjrt_client *client = NULL;
+  ist_code code =
+      ist__pjrt_client_open(context, &context->env, options, &client, err);
+  if (code != IST_OK) return code;
+  code = make_backend(context, client, out, err);
   if (code != IST_OK) pjrt_close(client);
   return code;
+}
+
+ist_code ist__pjrt_open_live(ist_context *context, const PJRT_Api *table,
+                             PJRT_Client *live,
+                             const ist_pjrt_client_options *options,
+                             ist_backend **out, ist_error *err) {
+  *out = NULL;
+  ist__pjrt_client *client = NULL;
+  ist_code code =
+      ist__pjrt_client_adopt(context, &context->env, table, live, &client, err);
+  if (code != IST_OK) return code;
+  code = make_backend(context, client, out, err);
+  if (code != IST_OK) {
+    pjrt_close(client);
+    return code;
+  }
+  client->is_borrowed = options->ownership != IST_PJRT_TAKE;
+  if (client->is_borrowed) {
+    client->returned = options->release;
+    client->returned_self = options->release_self;
+  }
+  return IST_OK;
+}
+
+ist__pjrt_client *ist__pjrt_client_of(const ist_backend *backend) {
+  return backend->ops.describe == pjrt_describe ? backend->self : NULL;
 }

@@ -166,11 +166,23 @@ ist_code ist__pjrt_adopt(void *self, const ist_placement *source, void **out,
   return IST_OK;
 }
 
+PJRT_Buffer *ist__pjrt_tensor_free(const ist__pjrt_client *client,
+                                   ist__pjrt_tensor *tensor) {
+  PJRT_Buffer *buffer = tensor->buffer;
+  ist__free(client->env, tensor);
+  return buffer;
+}
+
 void ist__pjrt_release(void *self, void *buffer) {
   ist__pjrt_client *client = self;
   ist__pjrt_tensor *tensor = buffer;
-  ist__pjrt_destroy(&client->plugin.pjrt, tensor->buffer);
-  ist__free(client->env, tensor);
+  ist_release_fn returned = tensor->returned;
+  void *returned_self = tensor->returned_self;
+  if (!tensor->is_borrowed) {
+    ist__pjrt_destroy(&client->plugin.pjrt, tensor->buffer);
+  }
+  ist__pjrt_tensor_free(client, tensor);
+  if (returned != NULL) returned(returned_self);
 }
 
 // ---- copies
@@ -422,6 +434,12 @@ ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
 ist_code ist__pjrt_discard(void *self, void *buffer, ist_error *err) {
   ist__pjrt_client *client = self;
   ist__pjrt_tensor *tensor = buffer;
+  if (tensor->is_borrowed) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "%s: the buffer cannot be deleted: it was borrowed of "
+                         "the host program; needs one that was taken",
+                         client->plugin.pjrt.name);
+  }
   IST_PJRT_ARGS(PJRT_Buffer_Delete_Args, delete_it);
   delete_it.buffer = tensor->buffer;
   return ist__pjrt_call(&client->plugin.pjrt, IST_SLOT_Buffer_Delete,

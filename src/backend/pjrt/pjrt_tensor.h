@@ -18,6 +18,9 @@ typedef struct ist__pjrt_tensor {
   bool permuted;     // else row-major
   bool order_known;  // shape is what the plugin was told or has told
   bool dynamic;      // padded on the device; the extents here are the true ones
+  bool is_borrowed;  // the buffer is a host program's: not deleted or destroyed
+  ist_release_fn returned;  // called once when it is not used any more, or NULL
+  void *returned_self;
   int64_t numbers[];  // ndim extents, then ndim of minor-to-major
 } ist__pjrt_tensor;
 
@@ -54,6 +57,10 @@ ist_code ist__pjrt_adopt(void *self, const ist_placement *source, void **out,
 ist_code ist__pjrt_wait(void *self, void *buffer, ist_error *err);
 ist_code ist__pjrt_inspect(void *self, void *buffer, ist_spec *out,
                            ist_error *err);
+
+// Frees the description alone: its buffer stays.
+PJRT_Buffer *ist__pjrt_tensor_free(const ist__pjrt_client *client,
+                                   ist__pjrt_tensor *tensor);
 
 // Wraps a buffer that a program made: reads its dtype, shape and layout. One
 // with dynamic dimensions is waited for, since its true extents are values.
