@@ -1,50 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PJRT plugin for tests, alone on its own memory, that lies by rules: what
-// its parts share. Its device addresses are not host addresses unless a rule
-// says so.
+// A PJRT plugin for tests that lies by rules (rules.def): what its parts
+// share. It stands alone on its own memory, whose addresses are not the host's
+// unless a rule says so, or forwards every slot to a real plugin; the rules go
+// on top of either.
 //
-// Rules are words parted by spaces, from LYING_PJRT_RULES or, found by dlsym,
-// lying_set_rules(), which also resets counters:
-//   minor=N major=N struct_size=N   what the table says of itself
-//   drop=SLOT                       a NULL in the table (may be repeated)
-//   unimplemented=SLOT              the slot answers code 12 (repeatable)
-//   fail=SLOT:N                     the N-th call of the slot answers code 13
-//   fail_any=N                      the N-th call of any slot that can fail
-//   devices=N                       default 2
-//   addressable=1                   device addresses are host addresses
-//   align=N                         a view must be aligned so (default 64)
-//   view=copy|eager                 a "view" is really a copy; or the call
-//                                   gives the memory back and then fails
-//   view=null                       no buffer and no error; the memory is
-//                                   given back at the next view or the end
-//   executable=null                 GetExecutable gives none and no error
-//   opaque=shifted                  the opaque pointer is 64 bytes off
-//   memory=ignored                  buffers always lie in the default memory
-//   platform=NAME is_on_cpu=1       lies about itself
-//   delay_events=1                  work is done by lying_release_events()
-//   event_error=1                   every event completes with an error
-//   layout=tiled|short|unsorted     a wrong answer of GetMemoryLayout
-//   layout=tiled_by_one|tiled_untold  one tile that cuts nothing, or one that
-//                                   is counted and not there
-//   hlo=garbage|none|tiled          a wrong answer of OptimizedProgram
-//   hlo=tiled_by_one                one tile that cuts nothing
-//   program=wrong                   x + x gives x
-//   corrupt=1                       copies to the host lose a byte
+// A call passes lying_enter(): counted, made to fail, then answered honestly
+// by lying_impl[] or by the real plugin, then spoilt by lying_spoil().
 
 #ifndef TESTS_LYING_PJRT_LYING_H
 #define TESTS_LYING_PJRT_LYING_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "backend/pjrt/abi.h"
 
 #define LYING_MAX_DEVICES 8
 #define LYING_MAX_RANK 16
 
+// Slots, then the extensions' functions.
+enum lying_function {
+  LYING_BEFORE_EXTENSIONS = IST_SLOT_COUNT - 1,
+#define FUNCTION(extension, name, args) LYING_##extension##_##name,
+#include "extension_functions.def"
+#undef FUNCTION
+  LYING_FUNCTION_COUNT
+};
+
 struct PJRT_Error {
   int32_t code;
   char message[256];
+  PJRT_Error *next;  // of those that live
 };
 
 // Work that an event stands for; done at once, or when events are released.
@@ -61,7 +48,6 @@ struct PJRT_Event {
   int holders;  // the plugin's and the caller's
   bool ready;
   bool failed;
-  bool was_asked;
   lying_work work;
   PJRT_Buffer *buffer;  // kept until done, or NULL
   ist_pjrt_on_ready callback;
@@ -76,7 +62,9 @@ struct PJRT_DeviceDescription {
 struct PJRT_Memory {
   int id;
   const char *kind;
+  bool is_host;
   PJRT_Device *device;
+  atomic_size_t used, most, count;
 };
 
 struct PJRT_Device {
@@ -100,6 +88,8 @@ struct PJRT_Buffer {
   int32_t type;
   size_t rank;
   int64_t dims[LYING_MAX_RANK];
+  int64_t true_dims[LYING_MAX_RANK];  // less than dims where dynamic
+  bool dynamic;                       // in the first dimension
   int64_t minor_to_major[LYING_MAX_RANK];
   size_t size;  // in bytes
   void *data;   // where it really is
@@ -112,23 +102,19 @@ struct PJRT_Buffer {
   int external;
   atomic_bool counting;
   PJRT_Event *ready;
+  PJRT_Event *host_done;  // of a zero-copy buffer: ends with its memory
 };
 
 typedef struct lying_rules {
-  int minor, major;
-  size_t struct_size;
-  bool drop[IST_SLOT_COUNT];
-  bool unimplemented[IST_SLOT_COUNT];
-  int fail_at[IST_SLOT_COUNT];
-  int fail_any;
-  int devices;
-  bool addressable, is_on_cpu, delay_events, event_error, corrupt;
-  size_t align;
-  bool view_copies, view_eager, opaque_shifted, memory_ignored;
-  bool program_wrong, view_null, executable_null;
-  char platform[64];
-  char layout[16];
-  char hlo[16];
+#define NUMBER(name, fallback, what) long name;
+#define WORD(name, words, what) char name[24];
+#define TEXT(name, fallback, what) char name[256];
+#define CALLS(name, what) int name[LYING_FUNCTION_COUNT];  // -1: every call
+#include "rules.def"
+#undef NUMBER
+#undef WORD
+#undef TEXT
+#undef CALLS
 } lying_rules;
 
 typedef struct lying_state {
@@ -136,11 +122,13 @@ typedef struct lying_state {
   pthread_cond_t changed;
   lying_rules rules;
   bool have_rules;
-  atomic_int calls[IST_SLOT_COUNT];
-  atomic_int total_calls;
-  atomic_int errors, events, buffers, clients, executables;
+  const PJRT_Api *real;  // the plugin that is wrapped, or NULL
+  atomic_int calls[LYING_FUNCTION_COUNT];
+  atomic_int total_calls, total_events;
+  atomic_int errors, events, buffers, clients, executables, others;
   atomic_int externals, violations;
   char violation[256];
+  PJRT_Error *living;  // errors of ours
   PJRT_Event *pending;
   int working;  // threads that complete a pending event
   // The callback of a view that was never given.
@@ -150,98 +138,133 @@ typedef struct lying_state {
 
 extern lying_state lying;
 
+// True when the rule of that name has this word: LYING_IS(view, "copy").
+#define LYING_IS(rule, word) (strcmp(lying.rules.rule, word) == 0)
+
 #define LYING_EXPORT __attribute__((visibility("default")))
 #define LYING_MAGIC_EVENT 0xE7E27u
 #define LYING_MAGIC_BUFFER 0xB0FFE2u
 #define LYING_MAGIC_CLIENT 0xC11E27u
 #define LYING_MAGIC_EXEC 0xE8ECu
 
+// ---- rules and the table
+
+// The index of a slot or of an extension's function; aborts for another name.
+int lying_function(const char *name);
+const char *lying_name(int function);
+// Reads rules into *out; aborts, with a line, for what is no rule.
+void lying_rules_parse(const char *text, lying_rules *out);
+// Every call comes in here.
+PJRT_Error *lying_enter(int function, void *args);
+// Answers a function honestly, as a plugin of its own.
+PJRT_Error *lying_answer(int function, void *args);
+// Spoils an honest answer of success as the rules say; an error replaces it.
+PJRT_Error *lying_spoil(int function, void *args);
+// The chain of extensions as the rules have it.
+PJRT_Extension_Base *lying_extensions(void);
+// The plugin to forward to, as the rules name it; aborts when it has no table.
+const PJRT_Api *lying_wrapped(void);
+PJRT_Error *lying_forward(int slot, void *args);
+
 // Notes that the caller did what kills real plugins.
 void lying_violate(const char *what);
 PJRT_Error *lying_error(int32_t code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// True for an error that is ours and not that of a wrapped plugin.
+bool lying_error_is_ours(const PJRT_Error *error);
+// A text as the rule `strings` has it.
+const char *lying_text(const char *text, size_t *size);
+
+// ---- events
 
 // Gives an event for `work`, done now or when events are released. `buffer`
 // is kept alive until then; it may be NULL.
 PJRT_Event *lying_event_new(lying_work work, PJRT_Buffer *buffer);
+// Gives an event that is done when lying_event_finish is called, and then
+// the caller's hold on it is gone.
+PJRT_Event *lying_event_open(void);
+void lying_event_finish(PJRT_Event *event);
 void lying_event_drop(PJRT_Event *event);
 void lying_event_hold(PJRT_Event *event);
+PJRT_Error *lying_event_failure(void);
 // Returns when no pending event is being completed, as real clients join their
 // threads; noted when it is this thread that completes one.
 void lying_wait_for_work(void);
 
+// ---- memory and buffers
+
 // Calls back for a view that was never given, if there is one.
 void lying_call_late(void);
-
-// Gives a buffer without memory: set data, and foreign if it is not free()'s.
+// Memory of a device, or NULL when it has no more.
+void *lying_take(PJRT_Memory *memory, size_t size);
+void lying_give(PJRT_Memory *memory, void *data, size_t size);
+PJRT_Error *lying_no_room(const PJRT_Memory *memory, size_t size);
+// Gives a buffer without memory: set data, and foreign if it is not ours.
 PJRT_Buffer *lying_buffer_new(PJRT_Memory *memory, int32_t type,
                               const int64_t *dims, size_t rank);
 void lying_buffer_drop(PJRT_Buffer *buffer);
-void *lying_device_memory(size_t size);
-size_t lying_type_bits(int32_t type);  // 0 for what we don't know
+// The memory of a deleted buffer goes with its last external reference.
+void lying_buffer_free(PJRT_Buffer *buffer);
+PJRT_Error *lying_buffer_deleted(const PJRT_Buffer *buffer);
 bool lying_buffer_check(const PJRT_Buffer *buffer, const char *slot);
+// Where a buffer's data would be told to lie.
+uintptr_t lying_address(const PJRT_Buffer *buffer, const char *lie);
+size_t lying_type_bits(int32_t type);  // 0 for what we don't know
+size_t lying_count(const int64_t *dims, size_t rank);
+// NULL, or the error of a shape or a type that it does not take.
+PJRT_Error *lying_check_shape(int32_t type, const int64_t *dims, size_t rank);
+// The same as an error, and noted.
+PJRT_Error *lying_refuse(const char *what);
+// Copies bytes once src is ready; its own copy of what to do.
+void lying_copy_bytes(lying_work *self);
 
-// Each is NULL, or the slot's own code; the table puts the rules before it.
-extern const ist_pjrt_fn lying_impl[IST_SLOT_COUNT];
+// ---- programs
+
+// One that a text describes; used by Client_Compile and DeserializeAndLoad.
+PJRT_Error *lying_program_load(PJRT_Client *client, const char *code,
+                               size_t size, size_t device,
+                               PJRT_LoadedExecutable **out);
+
+typedef struct lying_program {
+  int uses;
+  char name[32];
+  int32_t type;
+  size_t rank, outputs;
+  bool donates, dynamic;
+  int64_t dims[2 * LYING_MAX_RANK];  // of each output
+  size_t ranks[2];
+  int32_t types[2];
+  char code[512];
+  size_t code_size, device_number;
+  char hlo[1200];
+  size_t hlo_size;
+  PJRT_Device *device;
+} lying_program;
+
+struct PJRT_LoadedExecutable {
+  uint32_t magic;
+  lying_program *program;
+};
+
+struct PJRT_Executable {
+  uint32_t magic;
+  lying_program *program;
+};
+
+// Reads a text into name, type, dims and so on.
+PJRT_Error *lying_program_parse(lying_program *p, const char *code,
+                                size_t size);
+// Writes the bytes that OptimizedProgram answers.
+void lying_program_write_hlo(lying_program *p);
+
+// Each is NULL, or the function's own code.
+extern const ist_pjrt_fn lying_impl[LYING_FUNCTION_COUNT];
 
 #define LYING_SLOT(name) PJRT_Error *lying_##name(void *args)
-LYING_SLOT(Error_GetCode);
-LYING_SLOT(Plugin_Initialize);
-LYING_SLOT(Plugin_Attributes);
-LYING_SLOT(Event_Destroy);
-LYING_SLOT(Event_IsReady);
-LYING_SLOT(Event_Error);
-LYING_SLOT(Event_Await);
-LYING_SLOT(Event_OnReady);
-LYING_SLOT(Client_Create);
-LYING_SLOT(Client_Destroy);
-LYING_SLOT(Client_PlatformName);
-LYING_SLOT(Client_PlatformVersion);
-LYING_SLOT(Client_Devices);
-LYING_SLOT(Client_AddressableDevices);
-LYING_SLOT(Client_Compile);
-LYING_SLOT(Client_BufferFromHostBuffer);
-LYING_SLOT(Client_CreateViewOfDeviceBuffer);
-LYING_SLOT(Client_CreateErrorBuffer);
-LYING_SLOT(DeviceDescription_Id);
-LYING_SLOT(DeviceDescription_Kind);
-LYING_SLOT(DeviceDescription_ToString);
-LYING_SLOT(Device_GetDescription);
-LYING_SLOT(Device_IsAddressable);
-LYING_SLOT(Device_LocalHardwareId);
-LYING_SLOT(Device_AddressableMemories);
-LYING_SLOT(Device_DefaultMemory);
-LYING_SLOT(Memory_Id);
-LYING_SLOT(Memory_Kind);
-LYING_SLOT(Buffer_Destroy);
-LYING_SLOT(Buffer_ElementType);
-LYING_SLOT(Buffer_Dimensions);
-LYING_SLOT(Buffer_UnpaddedDimensions);
-LYING_SLOT(Buffer_DynamicDimensionIndices);
-LYING_SLOT(Buffer_GetMemoryLayout);
-LYING_SLOT(Buffer_OnDeviceSizeInBytes);
-LYING_SLOT(Buffer_Device);
-LYING_SLOT(Buffer_Memory);
-LYING_SLOT(Buffer_Delete);
-LYING_SLOT(Buffer_IsDeleted);
-LYING_SLOT(Buffer_ToHostBuffer);
-LYING_SLOT(Buffer_IsOnCpu);
-LYING_SLOT(Buffer_ReadyEvent);
-LYING_SLOT(Buffer_UnsafePointer);
-LYING_SLOT(Buffer_IncreaseExternalReferenceCount);
-LYING_SLOT(Buffer_DecreaseExternalReferenceCount);
-LYING_SLOT(Buffer_OpaqueDeviceMemoryDataPointer);
-LYING_SLOT(LoadedExecutable_Destroy);
-LYING_SLOT(LoadedExecutable_GetExecutable);
-LYING_SLOT(LoadedExecutable_AddressableDevices);
-LYING_SLOT(LoadedExecutable_Execute);
-LYING_SLOT(Executable_Destroy);
-LYING_SLOT(Executable_Name);
-LYING_SLOT(Executable_NumOutputs);
-LYING_SLOT(Executable_NumReplicas);
-LYING_SLOT(Executable_NumPartitions);
-LYING_SLOT(Executable_OutputElementTypes);
-LYING_SLOT(Executable_OutputDimensions);
-LYING_SLOT(Executable_OptimizedProgram);
+#define HAVE(name) LYING_SLOT(name);
+#define HAVE_EXTENSION(name) LYING_SLOT(name);
+#include "have.def"
+#undef HAVE
+#undef HAVE_EXTENSION
 
 #endif

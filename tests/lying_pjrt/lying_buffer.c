@@ -2,8 +2,8 @@
 // The lying plugin's buffers: their life, and what they tell of themselves.
 // How they are made and copied is in lying_transfer.c.
 
+#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
-#include <string.h>
 
 #include "lying.h"
 
@@ -16,6 +16,45 @@ size_t lying_type_bits(int32_t type) {
       8, 8, 8, 8,  4,  4,  0, 2,  2,  8,  8,  8,  4,  1,  1,  6,   6};
   return type > 0 && type < 34 ? bits[type] : 0;
 }
+
+size_t lying_count(const int64_t *dims, size_t rank) {
+  size_t count = 1;
+  for (size_t i = 0; i < rank; i++) count *= (size_t)dims[i];
+  return count;
+}
+
+// ---- memory
+
+void *lying_take(PJRT_Memory *memory, size_t size) {
+  void *data = NULL;
+  size_t used = atomic_fetch_add(&memory->used, size) + size;
+  if (lying.rules.room != 0 && used > (size_t)lying.rules.room) {
+    atomic_fetch_sub(&memory->used, size);
+    return NULL;
+  }
+  if (posix_memalign(&data, 4096, size != 0 ? size : 1) != 0) abort();
+  memset(data, 0xee, size);
+  atomic_fetch_add(&memory->count, 1);
+  size_t most = atomic_load(&memory->most);
+  while (used > most &&
+         !atomic_compare_exchange_weak(&memory->most, &most, used))
+    continue;
+  return data;
+}
+
+void lying_give(PJRT_Memory *memory, void *data, size_t size) {
+  if (data != NULL) atomic_fetch_sub(&memory->used, size);
+  free(data);
+}
+
+PJRT_Error *lying_no_room(const PJRT_Memory *memory, size_t size) {
+  return lying_error(PJRT_Error_Code_RESOURCE_EXHAUSTED,
+                     "lying plugin: out of memory: %zu bytes wanted, %zu of "
+                     "%ld are in use",
+                     size, atomic_load(&memory->used), lying.rules.room);
+}
+
+// ---- life
 
 bool lying_buffer_check(const PJRT_Buffer *buffer, const char *slot) {
   if (buffer != NULL && buffer->magic == LYING_MAGIC_BUFFER) return true;
@@ -32,24 +71,27 @@ PJRT_Buffer *lying_buffer_new(PJRT_Memory *memory, int32_t type,
   buffer->memory = memory;
   buffer->type = type;
   buffer->rank = rank;
-  size_t count = 1;
   for (size_t i = 0; i < rank; i++) {
     buffer->dims[i] = dims[i];
+    buffer->true_dims[i] = dims[i];
     buffer->minor_to_major[i] = (int64_t)(rank - 1 - i);
-    count *= (size_t)dims[i];
   }
-  buffer->size = (count * lying_type_bits(type) + 7) / 8;
+  buffer->size = (lying_count(dims, rank) * lying_type_bits(type) + 7) / 8;
   atomic_fetch_add(&lying.buffers, 1);
   return buffer;
 }
 
-static void free_memory(PJRT_Buffer *buffer) {
-  if (buffer->on_delete != NULL)
-    buffer->on_delete(buffer->on_delete_ptr, buffer->on_delete_arg);
-  buffer->on_delete = NULL;
-  if (!buffer->foreign) free(buffer->data);
+void lying_buffer_free(PJRT_Buffer *buffer) {
+  if (!buffer->foreign) lying_give(buffer->memory, buffer->data, buffer->size);
   buffer->data = NULL;
   buffer->foreign = false;
+  ist_pjrt_on_delete on_delete = buffer->on_delete;
+  buffer->on_delete = NULL;
+  if (on_delete != NULL)
+    on_delete(buffer->on_delete_ptr, buffer->on_delete_arg);
+  PJRT_Event *done = buffer->host_done;
+  buffer->host_done = NULL;
+  if (done != NULL) lying_event_finish(done);
 }
 
 void lying_buffer_drop(PJRT_Buffer *buffer) {
@@ -57,13 +99,13 @@ void lying_buffer_drop(PJRT_Buffer *buffer) {
   bool last = --buffer->holders == 0;
   pthread_mutex_unlock(&lying.lock);
   if (!last) return;
-  free_memory(buffer);
+  lying_buffer_free(buffer);
   buffer->magic = 0;
   free(buffer);
   atomic_fetch_sub(&lying.buffers, 1);
 }
 
-static PJRT_Error *deleted(const PJRT_Buffer *buffer) {
+PJRT_Error *lying_buffer_deleted(const PJRT_Buffer *buffer) {
   if (!buffer->deleted) return NULL;
   return lying_error(PJRT_Error_Code_INVALID_ARGUMENT,
                      "lying plugin: the buffer has been deleted");
@@ -85,9 +127,14 @@ LYING_SLOT(Buffer_Delete) {
   PJRT_Buffer_Delete_Args *a = args;
   if (!lying_buffer_check(a->buffer, "Buffer_Delete: not a buffer"))
     return NULL;
+  if (LYING_IS(delete, "ignored") || a->buffer->deleted) return NULL;
   a->buffer->deleted = true;
-  if (a->buffer->external == 0 && a->buffer->holders == 1)
-    free_memory(a->buffer);
+  if (LYING_IS(external_reference, "ignored") && !a->buffer->foreign &&
+      a->buffer->data != NULL) {
+    memset(a->buffer->data, 0xdd, a->buffer->size);  // as good as gone
+  } else if (a->buffer->external == 0 && a->buffer->holders == 1) {
+    lying_buffer_free(a->buffer);
+  }
   return NULL;
 }
 
@@ -112,23 +159,20 @@ LYING_SLOT(Buffer_Dimensions) {
 
 LYING_SLOT(Buffer_UnpaddedDimensions) {
   PJRT_Buffer_UnpaddedDimensions_Args *a = args;
-  a->unpadded_dims = a->buffer->dims;
+  a->unpadded_dims = a->buffer->true_dims;
   a->num_dims = a->buffer->rank;
   return NULL;
 }
 
 LYING_SLOT(Buffer_DynamicDimensionIndices) {
+  static const size_t first[1];
   PJRT_Buffer_DynamicDimensionIndices_Args *a = args;
-  a->dynamic_dim_indices = NULL;
-  a->num_dynamic_dims = 0;
+  a->dynamic_dim_indices = a->buffer->dynamic ? first : NULL;
+  a->num_dynamic_dims = a->buffer->dynamic ? 1 : 0;
   return NULL;
 }
 
 LYING_SLOT(Buffer_GetMemoryLayout) {
-  static const int64_t same[LYING_MAX_RANK];
-  static const int64_t tile[2] = {8, 128};
-  static const int64_t ones[2] = {1, 1};
-  static const size_t tile_size[1] = {2};
   PJRT_Buffer_GetMemoryLayout_Args *a = args;
   memset(&a->layout, 0xa5, sizeof a->layout);  // garbage, as real ones leave
   a->layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
@@ -137,21 +181,6 @@ LYING_SLOT(Buffer_GetMemoryLayout) {
   a->layout.tiled.tile_dims = NULL;
   a->layout.tiled.tile_dim_sizes = NULL;
   a->layout.tiled.num_tiles = 0;
-  const char *lie = lying.rules.layout;
-  if (strcmp(lie, "unsorted") == 0) a->layout.tiled.minor_to_major = same;
-  if (strcmp(lie, "short") == 0 && a->buffer->rank > 0)
-    a->layout.tiled.minor_to_major_size--;
-  if (strcmp(lie, "tiled") == 0) {
-    a->layout.tiled.tile_dims = tile;
-    a->layout.tiled.tile_dim_sizes = tile_size;
-    a->layout.tiled.num_tiles = 1;
-  }
-  if (strcmp(lie, "tiled_by_one") == 0) {
-    a->layout.tiled.tile_dims = ones;
-    a->layout.tiled.tile_dim_sizes = tile_size;
-    a->layout.tiled.num_tiles = 1;
-  }
-  if (strcmp(lie, "tiled_untold") == 0) a->layout.tiled.num_tiles = 1;
   return NULL;
 }
 
@@ -175,7 +204,7 @@ LYING_SLOT(Buffer_Memory) {
 
 LYING_SLOT(Buffer_IsOnCpu) {
   PJRT_Buffer_IsOnCpu_Args *a = args;
-  a->is_on_cpu = lying.rules.is_on_cpu;
+  a->is_on_cpu = a->buffer->memory->is_host;
   return NULL;
 }
 
@@ -193,23 +222,27 @@ LYING_SLOT(Buffer_ReadyEvent) {
   return NULL;
 }
 
-static uintptr_t address(const PJRT_Buffer *buffer) {
+uintptr_t lying_address(const PJRT_Buffer *buffer, const char *lie) {
   uintptr_t real = (uintptr_t)buffer->data;
-  if (lying.rules.opaque_shifted) real += 64;
-  return lying.rules.addressable ? real : real ^ NOT_AN_ADDRESS;
+  if (strcmp(lie, "shifted") == 0) real += 64;
+  if (strcmp(lie, "null") == 0) return 0;
+  bool faults = !buffer->memory->is_host || strcmp(lie, "handle") == 0;
+  return faults ? real ^ NOT_AN_ADDRESS : real;
 }
 
 LYING_SLOT(Buffer_UnsafePointer) {
   PJRT_Buffer_UnsafePointer_Args *a = args;
-  PJRT_Error *error = deleted(a->buffer);
-  if (error == NULL) a->buffer_pointer = address(a->buffer);
+  PJRT_Error *error = lying_buffer_deleted(a->buffer);
+  if (error == NULL)
+    a->buffer_pointer = lying_address(a->buffer, lying.rules.unsafe);
   return error;
 }
 
 LYING_SLOT(Buffer_OpaqueDeviceMemoryDataPointer) {
   PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args *a = args;
-  PJRT_Error *error = deleted(a->buffer);
-  if (error == NULL) a->device_memory_ptr = (void *)address(a->buffer);
+  PJRT_Error *error = lying_buffer_deleted(a->buffer);
+  if (error == NULL)
+    a->device_memory_ptr = (void *)lying_address(a->buffer, lying.rules.opaque);
   return error;
 }
 
@@ -218,13 +251,13 @@ static PJRT_Error *count(PJRT_Buffer *buffer, int by) {
     return NULL;
   if (atomic_exchange(&buffer->counting, true))
     lying_violate("external references are counted by two threads at once");
-  PJRT_Error *error = by > 0 ? deleted(buffer) : NULL;
+  PJRT_Error *error = by > 0 ? lying_buffer_deleted(buffer) : NULL;
   if (error == NULL) {
     buffer->external += by;
     atomic_fetch_add(&lying.externals, by);
     if (buffer->external < 0)
       lying_violate("more external references given back than taken");
-    if (buffer->deleted && buffer->external == 0) free_memory(buffer);
+    if (buffer->deleted && buffer->external == 0) lying_buffer_free(buffer);
   }
   atomic_store(&buffer->counting, false);
   return error;

@@ -2,7 +2,6 @@
 // The lying plugin's clients, devices and memories.
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lying.h"
 
@@ -47,6 +46,8 @@ LYING_SLOT(Client_Create) {
     for (size_t k = 0; k < 2; k++) {
       device->memory[k].id = (int)(2 * i + k);
       device->memory[k].kind = kinds[k];
+      device->memory[k].is_host = LYING_IS(addressable, "1") ||
+                                  (k == 1 && LYING_IS(addressable, "pinned"));
       device->memory[k].device = device;
       device->memories[k] = &device->memory[k];
     }
@@ -74,15 +75,14 @@ LYING_SLOT(Client_Destroy) {
 
 LYING_SLOT(Client_PlatformName) {
   PJRT_Client_PlatformName_Args *a = args;
-  a->platform_name = lying.rules.platform;
-  a->platform_name_size = strlen(lying.rules.platform);
+  a->platform_name = lying_text(lying.rules.platform, &a->platform_name_size);
   return NULL;
 }
 
 LYING_SLOT(Client_PlatformVersion) {
   PJRT_Client_PlatformVersion_Args *a = args;
-  a->platform_version = "1.0 of lies";
-  a->platform_version_size = strlen(a->platform_version);
+  a->platform_version =
+      lying_text(lying.rules.version, &a->platform_version_size);
   return NULL;
 }
 
@@ -108,15 +108,13 @@ LYING_SLOT(DeviceDescription_Id) {
 
 LYING_SLOT(DeviceDescription_Kind) {
   PJRT_DeviceDescription_Kind_Args *a = args;
-  a->device_kind = "liar";
-  a->device_kind_size = 4;
+  a->device_kind = lying_text("liar", &a->device_kind_size);
   return NULL;
 }
 
 LYING_SLOT(DeviceDescription_ToString) {
   PJRT_DeviceDescription_ToString_Args *a = args;
-  a->to_string = "a lying device";
-  a->to_string_size = strlen(a->to_string);
+  a->to_string = lying_text("a lying device", &a->to_string_size);
   return NULL;
 }
 
@@ -141,7 +139,7 @@ LYING_SLOT(Device_LocalHardwareId) {
 LYING_SLOT(Device_AddressableMemories) {
   PJRT_Device_AddressableMemories_Args *a = args;
   a->memories = a->device->memories;
-  a->num_memories = 2;
+  a->num_memories = (size_t)lying.rules.memories;
   return NULL;
 }
 
@@ -159,7 +157,81 @@ LYING_SLOT(Memory_Id) {
 
 LYING_SLOT(Memory_Kind) {
   PJRT_Memory_Kind_Args *a = args;
-  a->kind = a->memory->kind;
-  a->kind_size = strlen(a->memory->kind);
+  a->kind = lying_text(a->memory->kind, &a->kind_size);
+  return NULL;
+}
+
+LYING_SLOT(Client_ProcessIndex) {
+  ((PJRT_Client_ProcessIndex_Args *)args)->process_index = 0;
+  return NULL;
+}
+
+LYING_SLOT(Client_AddressableMemories) {
+  PJRT_Client_AddressableMemories_Args *a = args;
+  a->addressable_memories = a->client->device[0].memories;
+  a->num_addressable_memories =
+      a->client->device_count != 0 ? (size_t)lying.rules.memories : 0;
+  return NULL;
+}
+
+static PJRT_Error *look_up(PJRT_Client *client, int id, PJRT_Device **out) {
+  if (id >= 0 && (size_t)id < client->device_count) {
+    *out = client->devices[id];
+    return NULL;
+  }
+  return lying_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                     "lying plugin: no device %d", id);
+}
+
+LYING_SLOT(Client_LookupDevice) {
+  PJRT_Client_LookupDevice_Args *a = args;
+  return look_up(a->client, a->id, &a->device);
+}
+
+LYING_SLOT(Client_LookupAddressableDevice) {
+  PJRT_Client_LookupAddressableDevice_Args *a = args;
+  return look_up(a->client, a->local_hardware_id, &a->addressable_device);
+}
+
+LYING_SLOT(DeviceDescription_ProcessIndex) {
+  ((PJRT_DeviceDescription_ProcessIndex_Args *)args)->process_index = 0;
+  return NULL;
+}
+
+LYING_SLOT(DeviceDescription_DebugString) {
+  PJRT_DeviceDescription_DebugString_Args *a = args;
+  a->debug_string = lying_text("a lying device", &a->debug_string_size);
+  return NULL;
+}
+
+LYING_SLOT(Memory_ToString) {
+  PJRT_Memory_ToString_Args *a = args;
+  a->to_string = lying_text(a->memory->kind, &a->to_string_size);
+  return NULL;
+}
+
+LYING_SLOT(Memory_DebugString) {
+  PJRT_Memory_DebugString_Args *a = args;
+  a->debug_string = lying_text(a->memory->kind, &a->debug_string_size);
+  return NULL;
+}
+
+LYING_SLOT(Memory_AddressableByDevices) {
+  PJRT_Memory_AddressableByDevices_Args *a = args;
+  a->devices = &a->memory->device->client->devices[a->memory->id / 2];
+  a->num_devices = 1;
+  return NULL;
+}
+
+LYING_SLOT(Device_MemoryStats) {
+  PJRT_Device_MemoryStats_Args *a = args;
+  PJRT_Memory *memory = &a->device->memory[0];
+  a->bytes_in_use = (int64_t)atomic_load(&memory->used);
+  a->peak_bytes_in_use = (int64_t)atomic_load(&memory->most);
+  a->peak_bytes_in_use_is_set = true;
+  a->num_allocs = (int64_t)atomic_load(&memory->count);
+  a->num_allocs_is_set = true;
+  a->bytes_limit = lying.rules.room != 0 ? lying.rules.room : INT64_C(1) << 30;
+  a->bytes_limit_is_set = true;
   return NULL;
 }

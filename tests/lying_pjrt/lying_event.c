@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lying plugin's events: done at once, or kept pending until a test calls
-// lying_release_events(), on the thread of that call.
+// The lying plugin's events: done at once, on a thread of their own, or kept
+// pending until a test calls lying_release_events(), on the thread of that
+// call.
 
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@ static bool check(const PJRT_Event *event, const char *slot) {
   return false;
 }
 
-static PJRT_Error *failure(void) {
+PJRT_Error *lying_event_failure(void) {
   return lying_error(PJRT_Error_Code_DATA_LOSS,
                      "\nlying plugin: this event completes with an error\n"
                      "  second line of a long story");
@@ -59,20 +60,50 @@ static void complete(PJRT_Event *event) {
   pthread_cond_broadcast(&lying.changed);
   pthread_mutex_unlock(&lying.lock);
   if (callback != NULL)
-    callback(event->failed ? failure() : NULL, event->callback_arg);
+    callback(event->failed ? lying_event_failure() : NULL, event->callback_arg);
   if (buffer != NULL) lying_buffer_drop(buffer);
   lying_event_drop(event);
 }
 
-PJRT_Event *lying_event_new(lying_work work, PJRT_Buffer *buffer) {
+static void *complete_on_a_thread(void *event) {
+  at_work = true;
+  complete(event);
+  pthread_mutex_lock(&lying.lock);
+  lying.working--;
+  pthread_cond_broadcast(&lying.changed);
+  pthread_mutex_unlock(&lying.lock);
+  return NULL;
+}
+
+static void complete_elsewhere(PJRT_Event *event) {
+  pthread_t thread;
+  pthread_mutex_lock(&lying.lock);
+  lying.working++;
+  pthread_mutex_unlock(&lying.lock);
+  if (pthread_create(&thread, NULL, complete_on_a_thread, event) != 0) abort();
+  pthread_detach(thread);
+}
+
+PJRT_Event *lying_event_open(void) {
   PJRT_Event *event = calloc(1, sizeof *event);
   if (event == NULL) abort();
   event->magic = LYING_MAGIC_EVENT;
   event->holders = 2;
+  atomic_fetch_add(&lying.events, 1);
+  return event;
+}
+
+void lying_event_finish(PJRT_Event *event) {
+  complete(event);
+}
+
+PJRT_Event *lying_event_new(lying_work work, PJRT_Buffer *buffer) {
+  PJRT_Event *event = lying_event_open();
   event->work = work;
   event->buffer = buffer;
-  event->failed = lying.rules.event_error || (buffer && buffer->error);
-  atomic_fetch_add(&lying.events, 1);
+  int number = atomic_fetch_add(&lying.total_events, 1) + 1;
+  event->failed = lying.rules.event_error || (buffer && buffer->error) ||
+                  number == lying.rules.fail_event;
   pthread_mutex_lock(&lying.lock);
   if (buffer != NULL) buffer->holders++;
   bool later = lying.rules.delay_events;
@@ -82,7 +113,12 @@ PJRT_Event *lying_event_new(lying_work work, PJRT_Buffer *buffer) {
     *end = event;
   }
   pthread_mutex_unlock(&lying.lock);
-  if (!later) complete(event);
+  if (later) return event;
+  if (lying.rules.threads != 0) {
+    complete_elsewhere(event);
+  } else {
+    complete(event);
+  }
   return event;
 }
 
@@ -138,7 +174,7 @@ LYING_SLOT(Event_Error) {
   bool ready = a->event->ready;
   pthread_mutex_unlock(&lying.lock);
   if (!ready) lying_violate("Event_Error: called before the event is ready");
-  return ready && a->event->failed ? failure() : NULL;
+  return ready && a->event->failed ? lying_event_failure() : NULL;
 }
 
 LYING_SLOT(Event_Await) {
@@ -147,7 +183,7 @@ LYING_SLOT(Event_Await) {
   pthread_mutex_lock(&lying.lock);
   while (!a->event->ready) pthread_cond_wait(&lying.changed, &lying.lock);
   pthread_mutex_unlock(&lying.lock);
-  return a->event->failed ? failure() : NULL;
+  return a->event->failed ? lying_event_failure() : NULL;
 }
 
 LYING_SLOT(Event_OnReady) {
@@ -160,6 +196,7 @@ LYING_SLOT(Event_OnReady) {
     a->event->callback_arg = a->user_arg;
   }
   pthread_mutex_unlock(&lying.lock);
-  if (ready) a->callback(a->event->failed ? failure() : NULL, a->user_arg);
+  if (ready)
+    a->callback(a->event->failed ? lying_event_failure() : NULL, a->user_arg);
   return NULL;
 }

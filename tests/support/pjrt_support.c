@@ -38,7 +38,8 @@ lying_levers lying_find(void) {
 
 void lying_assert_clean(const lying_levers *lying) {
   static const char *const kinds[] = {"errors",  "events",    "buffers",
-                                      "clients", "externals", "executables"};
+                                      "clients", "externals", "executables",
+                                      "others"};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     if (lying->live(kinds[i]) != 0)
       fail_msg("%d %s are alive", lying->live(kinds[i]), kinds[i]);
