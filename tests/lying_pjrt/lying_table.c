@@ -140,8 +140,11 @@ static void message(void *args, PJRT_Error *error) {
   if (a->message != NULL || a->message_size != 0)
     lying_violate("Error_Message: the message is not preset to NULL");
   if (a->struct_size < PJRT_Error_Message_Args_SIZE || error == NULL) return;
+  bool spoilt = LYING_IS(strings, "huge") || LYING_IS(strings, "unterminated");
   a->message = error->message;
   a->message_size = strlen(error->message);
+  if (LYING_IS(strings, "null")) a->message = NULL;
+  if (spoilt) a->message = lying_text("a spoilt message", &a->message_size);
 }
 
 static void error_destroy(void *args) {

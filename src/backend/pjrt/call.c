@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // call.c: calls slots, and reads the errors that they return.
 
+#define _POSIX_C_SOURCE 200809L  // strnlen
 #include "backend/pjrt/call.h"
 
 #include <string.h>
 
 #include "base/text.h"
+
+// Of a plugin's error; more is not read.
+#define MAX_MESSAGE ((size_t)1 << 20)
 
 static const char *const slot_names[IST_SLOT_COUNT] = {
 #define SLOT(name, minor) "PJRT_" #name,
@@ -30,8 +34,9 @@ bool ist__pjrt_has(const ist__pjrt *pjrt, int slot) {
 }
 
 void ist__pjrt_string(const char *text, size_t length, char *out, size_t size) {
+  // A length that is too long ends at the terminator, if there is one.
   size_t n = 0;
-  if (text != NULL) n = length < size - 1 ? length : size - 1;
+  if (text != NULL) n = strnlen(text, length < size - 1 ? length : size - 1);
   if (n > 0) memcpy(out, text, n);
   out[n] = '\0';
 }
@@ -84,9 +89,12 @@ static int32_t read_error(const ist__pjrt *pjrt, PJRT_Error *error,
     IST_PJRT_ARGS(PJRT_Error_Message_Args, get);
     get.error = error;
     call_void(pjrt, IST_SLOT_Error_Message, &get);
-    if (get.message != NULL && get.message_size > 0) {
-      ist__text_first_line(get.message, get.message_size, line, size);
-      log_whole(pjrt, level, get.message, get.message_size);
+    size_t length =
+        get.message_size < MAX_MESSAGE ? get.message_size : MAX_MESSAGE;
+    if (get.message != NULL && length > 0) {
+      length = strnlen(get.message, length);
+      ist__text_first_line(get.message, length, line, size);
+      log_whole(pjrt, level, get.message, length);
     }
   }
   destroy_error(pjrt, error);

@@ -159,12 +159,15 @@ static ist_code check_table(const char *path, const PJRT_Api *table,
   return IST_OK;
 }
 
+// More than any plugin has; a larger answer is garbage.
+#define MAX_ATTRIBUTES 4096
+
 // "stablehlo_current_version" is a list of three numbers.
 static void read_attributes(ist__plugin *plugin) {
   IST_PJRT_ARGS(PJRT_Plugin_Attributes_Args, get);
   if (ist__pjrt_call(&plugin->pjrt, IST_SLOT_Plugin_Attributes, &get, NULL) !=
           IST_OK ||
-      get.attributes == NULL) {
+      get.attributes == NULL || get.num_attributes > MAX_ATTRIBUTES) {
     return;
   }
   static const char wanted[] = "stablehlo_current_version";
