@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from . import _core
+from . import _core, jax
 from ._core import (
     Backend,
     Device,
@@ -29,8 +29,8 @@ from ._types import DeviceType, DType
 __all__ = [
     "Backend", "Device", "DeviceType", "DType", "Entry", "Error", "Pool",
     "Program", "Receipt", "Tensor", "__version__", "astype", "empty",
-    "explain", "from_dlpack", "get_include", "load", "open", "plan", "pool",
-    "save", "to", "to_tree", "trim_pool",
+    "explain", "from_dlpack", "get_include", "jax", "load", "open", "plan",
+    "pool", "save", "to", "to_tree", "trim_pool",
 ]
 
 
@@ -42,7 +42,7 @@ def get_include() -> str:
 # Names of the package's contract that come later: an Error that says so, and
 # an AttributeError, so that hasattr() and dir() do not see them.
 _LATER = frozenset({
-    "shards", "from_shards", "jax", "explain_nearest", "register",
+    "shards", "from_shards", "explain_nearest", "register",
 })
 
 

@@ -184,7 +184,7 @@ static int execute(ist__py_state *state, ist_program *inside, run *one) {
                  .input_count = one->inputs,
                  .outputs = one->out,
                  .output_count = one->outputs,
-                 .receipts = one->receipts};
+                 .receipts = one->inputs == 0 ? NULL : one->receipts};
   ist_error err = {0};
   ist_code code;
   ist__py_log_begin(state->log);

@@ -5,6 +5,7 @@ is."""
 from __future__ import annotations
 
 import importlib
+from contextlib import AbstractContextManager
 from typing import Any, Callable
 
 import jax
@@ -63,6 +64,40 @@ def _import_entry() -> Callable[..., Any] | None:
 
 
 _entry = _import_entry()
+
+
+def _refine_entry() -> Callable[[Any], Any] | None:
+    """jax's refinement of a module whose arguments have static shapes; None
+    where this jax has it elsewhere."""
+    try:
+        private = importlib.import_module("jax._src.interpreters.mlir")
+    except ImportError:
+        return None
+    return getattr(private, "refine_polymorphic_shapes", None)
+
+
+_refine = _refine_entry()
+
+
+def refined(module: Any) -> str:
+    """The text of a lowered module, its dynamic shapes worked out."""
+    if _refine is None:
+        _errors.refuse(
+            _errors.ARTIFACT,
+            "a jax.export artifact could not be used: its shapes or its "
+            f"platform are open, and jax {jax.__version__} has no shape "
+            "refinement where isthmus knows it; needs an export with static "
+            "shapes for one platform")
+    return str(_refine(module))
+
+
+def wide_types() -> AbstractContextManager[Any]:
+    """64-bit types as they are, while jax traces."""
+    here = getattr(jax, "enable_x64", None)
+    if here is None:
+        here = importlib.import_module("jax.experimental").enable_x64
+    made: AbstractContextManager[Any] = here(True)
+    return made
 
 
 def prepare(
