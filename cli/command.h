@@ -7,6 +7,7 @@
 
 #include <isthmus/backend.h>
 #include <isthmus/isthmus.h>
+#include <isthmus/pjrt.h>
 #include <stdio.h>
 
 // Exit codes of the command.
@@ -199,10 +200,35 @@ void ist__json_end(ist__json *json);
 
 // ---------------------------------------------------- command_backend.c --
 
-// Says all about a backend, as text or (json not NULL) as one object, after
-// trying each memory. Returns false, with err, when bytes came back wrong.
-bool ist__cmd_say_backend(ist__cmd *cmd, ist_backend *backend,
-                          const char *place, ist__json *json, ist_error *err);
+// A backend to be told of.
+typedef struct ist__telling {
+  ist_backend *backend;
+  const char *place;
+  // What a probe found of its first device; NULL: the backend is no plugin, or
+  // nobody asked.
+  const ist_pjrt_report *report;
+  ist__json *json;  // NULL: text
+} ist__telling;
+
+// Says all about a backend, as text or as one object, after trying each memory.
+// Returns false, with err, when bytes came back wrong.
+bool ist__cmd_say_backend(ist__cmd *cmd, const ist__telling *telling,
+                          ist_error *err);
+
+// ------------------------------------------------- command_capability.c --
+
+// True when two memories of a report were found to do different things.
+bool ist__capability_differs(const ist_pjrt_report *report, size_t memory,
+                             size_t other);
+// Members of the object that is open: the list of capabilities of a memory, or
+// all that a report has of a plugin.
+void ist__json_capabilities(ist__json *json, const ist_pjrt_report *report,
+                            size_t memory);
+void ist__json_plugin(ist__json *json, const ist_pjrt_report *report,
+                      size_t default_memory);
+// The same as a table; of other memories of the device only what differs.
+void ist__print_capabilities(ist__cmd *cmd, const ist_pjrt_report *report,
+                             const ist_device *device);
 
 // -------------------------------------------------------------- verb_*.c --
 

@@ -123,6 +123,7 @@ static void say_dtypes_json(ist__json *json, uint64_t dtypes) {
   ist__json_close(json, ']');
 }
 
+// The object is left open.
 static void say_memory_json(ist__json *json, const ist_memory_info *memory,
                             bool is_default, const ist__trial *t) {
   const ist_capability *c = &memory->capability;
@@ -153,7 +154,6 @@ static void say_memory_json(ist__json *json, const ist_memory_info *memory,
     ist__json_error(json, "error", &t->err);
   }
   ist__json_close(json, '}');
-  ist__json_close(json, '}');
 }
 
 // ------------------------------------------------------- walking a backend --
@@ -167,7 +167,8 @@ typedef struct kept {
 
 typedef struct walk {
   ist__cmd *cmd;
-  ist__json *json;  // NULL: text
+  ist__json *json;                // NULL: text
+  const ist_pjrt_report *report;  // of the first device, or NULL
   const ist_backend_info *backend;
   kept said[KEPT_COUNT];
   size_t said_count;
@@ -221,6 +222,11 @@ static void walk_memory(walk *w, const ist_device *device,
   bool is_default = index == info->default_memory;
   if (w->json != NULL) {
     say_memory_json(w->json, &now.memory, is_default, &now.trial);
+    if (w->report != NULL && info->index == 0 &&
+        ist__capability_differs(w->report, index, info->default_memory)) {
+      ist__json_capabilities(w->json, w->report, index);
+    }
+    ist__json_close(w->json, '}');
   } else {
     walk_memory_text(w, &now, is_default);
   }
@@ -301,20 +307,37 @@ static void say_backend_head(walk *w, const char *place) {
   if (info->device_count == 0) fputs("  no devices\n", file);
 }
 
-bool ist__cmd_say_backend(ist__cmd *cmd, ist_backend *backend,
-                          const char *place, ist__json *json, ist_error *err) {
+static void say_report(walk *w, const ist_device *device) {
+  ist_device_info info = {.struct_size = sizeof info};
+  if (w->report == NULL || ist_device_describe(device, &info, NULL) != IST_OK) {
+    return;
+  }
+  if (w->json != NULL) {
+    ist__json_plugin(w->json, w->report, info.default_memory);
+  } else {
+    ist__print_capabilities(w->cmd, w->report, device);
+  }
+}
+
+bool ist__cmd_say_backend(ist__cmd *cmd, const ist__telling *telling,
+                          ist_error *err) {
   ist_backend_info info = {.struct_size = sizeof info};
-  if (ist_backend_describe(backend, &info, err) != IST_OK) return false;
-  walk w = {.cmd = cmd, .json = json, .backend = &info, .good = true};
-  say_backend_head(&w, place);
+  if (ist_backend_describe(telling->backend, &info, err) != IST_OK) {
+    return false;
+  }
+  walk w = {.cmd = cmd,
+            .json = telling->json,
+            .report = telling->report,
+            .backend = &info,
+            .good = true};
+  say_backend_head(&w, telling->place);
   for (size_t i = 0; i < info.device_count; i++) {
-    const ist_device *device = ist_backend_device(backend, i);
+    const ist_device *device = ist_backend_device(telling->backend, i);
     if (device != NULL) walk_device(&w, device);
   }
-  if (json != NULL) {
-    ist__json_close(json, ']');
-    ist__json_close(json, '}');
-  }
+  if (w.json != NULL) ist__json_close(w.json, ']');
+  say_report(&w, ist_backend_device(telling->backend, 0));
+  if (w.json != NULL) ist__json_close(w.json, '}');
   if (!w.good) *err = w.err;
   return w.good;
 }

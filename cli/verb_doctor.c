@@ -99,7 +99,9 @@ static void say_backend(doctor *d, const char *kind, const char *path,
     say_missing(d, place, &err, failing);
     return;
   }
-  if (!ist__cmd_say_backend(d->cmd, backend, place, d->to, &err)) {
+  const ist__telling telling = {
+      .backend = backend, .place = place, .json = d->to};
+  if (!ist__cmd_say_backend(d->cmd, &telling, &err)) {
     if (d->good) d->err = err;
     d->good = false;
   }

@@ -18,10 +18,19 @@ int ist__verb_probe(ist__cmd *cmd) {
   if (ist__cmd_backend(cmd, "pjrt", path, &backend, &err) != IST_OK) {
     return ist__cmd_fail(cmd, &err);
   }
+  ist_pjrt_report *report = NULL;
+  if (ist_pjrt_report_create(ist_backend_device(backend, 0), &report, &err) !=
+      IST_OK) {
+    return ist__cmd_fail(cmd, &err);
+  }
   char place[4096 + 8];
   (void)snprintf(place, sizeof place, "pjrt:%.4095s", path);
-  bool good =
-      ist__cmd_say_backend(cmd, backend, place, cmd->json ? &json : NULL, &err);
+  const ist__telling telling = {.backend = backend,
+                                .place = place,
+                                .report = report,
+                                .json = cmd->json ? &json : NULL};
+  bool good = ist__cmd_say_backend(cmd, &telling, &err);
+  ist_pjrt_report_release(report);
   if (cmd->json) ist__json_end(&json);
   if (good) return IST__EXIT_OK;
   cmd->json = false;  // what went wrong stands in the document

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+<<<<<<< HEAD
 // pjrt.h: for programs that speak PJRT themselves: what a plugin can do, and
 // a live client or buffer of theirs as a backend or tensor, and ours as theirs.
 //
 // The types of the PJRT C API are only named here, so that its own header,
 // pjrt_c_api.h, may be included before or after this one, or not at all.
+=======
+// pjrt.h: for programs that know PJRT: what a plugin can do, told by what was
+// done with it. Everything that works on any backend is in isthmus.h.
+>>>>>>> 9930bc1 (pjrt: report every capability of a plugin, found by doing it)
 
 #ifndef ISTHMUS_PJRT_H_
 #define ISTHMUS_PJRT_H_
@@ -14,6 +19,7 @@
 extern "C" {
 #endif
 
+<<<<<<< HEAD
 struct PJRT_Api;
 struct PJRT_Client;
 struct PJRT_Buffer;
@@ -112,6 +118,85 @@ IST_API struct PJRT_Buffer *ist_pjrt_buffer(const ist_tensor *tensor);
 // Since: 0.1.
 IST_API ist_code ist_pjrt_buffer_give(ist_tensor *tensor,
                                       struct PJRT_Buffer **out, ist_error *err);
+=======
+// ----------------------------------------------------------------- probe --
+
+// What one device of a plugin can do, with what the plugin says of itself.
+typedef struct ist_pjrt_report ist_pjrt_report;
+
+// One capability of one memory. The strings are static.
+typedef struct ist_pjrt_capability {
+  size_t struct_size;
+  const char *name;          // stable: "copy_in", "view", ...
+  const char *slot;          // the slots or the extension, parted by ", "
+  const char *lost_without;  // what isthmus cannot do where it does not work
+  bool present;              // the plugin's table has all of it
+  bool works;                // it was done, and the outcome was right
+  uint64_t value;    // view: alignment in bytes; else how many were found
+  char reason[208];  // why it does not work, in words; "" where it does
+} ist_pjrt_capability;
+
+// What a plugin says of itself. Nothing that isthmus does depends on it.
+typedef struct ist_pjrt_info {
+  size_t struct_size;
+  int32_t api_major;
+  int32_t api_minor;
+  const char *platform;
+  const char *platform_version;  // its first line, or ""
+  size_t slot_count;             // slots in its table that isthmus knows
+  size_t extension_count;
+  size_t attribute_count;
+} ist_pjrt_info;
+
+// Tries what a device of an open PJRT backend can do, on a few bytes of each of
+// its memories. What opening has found out is kept; the rest takes some
+// milliseconds, a plugin's time to compile some tiny programs. What fails is a
+// capability that does not work and no failure. While it lasts, what the
+// plugin refuses to anybody is logged for debugging only.
+// Retains the backend of device. Gives *out. Fails: ARGUMENT (a device of no
+// PJRT backend), NO_ALLOCATION. Threads: any. Since: 0.1.
+IST_API ist_code ist_pjrt_report_create(const ist_device *device,
+                                        ist_pjrt_report **out, ist_error *err);
+// Takes report; NULL is allowed. Fails: never. Threads: any. Since: 0.1.
+IST_API void ist_pjrt_report_release(ist_pjrt_report *report);
+
+// Fills out. Lends the strings as long as the report lives.
+// Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_pjrt_report_info(const ist_pjrt_report *report,
+                                      ist_pjrt_info *out, ist_error *err);
+
+// How many capabilities a report has, the same of each memory; 0 for NULL.
+// Borrows report. Fails: never. Threads: any. Since: 0.1.
+IST_API size_t ist_pjrt_report_count(const ist_pjrt_report *report);
+
+// Capability number index of memory number memory, as in ist_device_memory.
+// Fills out. Lends the strings, which are static. Fails: ARGUMENT.
+// Threads: any. Since: 0.1.
+IST_API ist_code ist_pjrt_report_capability(const ist_pjrt_report *report,
+                                            size_t memory, size_t index,
+                                            ist_pjrt_capability *out,
+                                            ist_error *err);
+
+// The capability of a name. Fills out. Lends the strings, which are static.
+// Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_pjrt_report_find(const ist_pjrt_report *report,
+                                      size_t memory, const char *name,
+                                      ist_pjrt_capability *out, ist_error *err);
+
+// The type of extension number index of the plugin's chain, in its order, and
+// its name; NULL for a type that is newer than isthmus. Lends the static name.
+// Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_pjrt_report_extension(const ist_pjrt_report *report,
+                                           size_t index, int32_t *out_type,
+                                           const char **out_name,
+                                           ist_error *err);
+
+// Attribute number index of the plugin. Fills out. Lends what it points to as
+// long as the report lives. Fails: ARGUMENT. Threads: any. Since: 0.1.
+IST_API ist_code ist_pjrt_report_attribute(const ist_pjrt_report *report,
+                                           size_t index, ist_option *out,
+                                           ist_error *err);
+>>>>>>> 9930bc1 (pjrt: report every capability of a plugin, found by doing it)
 
 #ifdef __cplusplus
 }

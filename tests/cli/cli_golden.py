@@ -80,6 +80,8 @@ def mask(text):
                   text, flags=re.M)
     text = re.sub(r'("platform": "(?!host|template)\w+", "version": )'
                   r'"(?:\\.|[^"\\])*"', r'\1"$WORDS"', text)
+    text = re.sub(r'("platform_version": )"(?:\\.|[^"\\])*"', r'\1"$WORDS"',
+                  text)
     text = re.sub(r"\d+\.\d+ ms", "# ms", text)
     text = re.sub(r'("(?:compile|run|read_back|write)": )\d+\.\d+', r"\1#",
                   text)

@@ -31,7 +31,8 @@ static bool has_dtype(const ist_capability *found, const char *name) {
 enum {
   COPIES = IST_CAN_COPY_IN | IST_CAN_COPY_OUT | IST_CAN_HONOUR_READ_ONLY,
   VIEWS = COPIES | IST_CAN_ADOPT,
-  ALL = VIEWS | IST_CAN_HOST_ADDRESS | IST_CAN_LEND
+  LENDS = COPIES | IST_CAN_HOST_ADDRESS | IST_CAN_LEND,
+  ALL = VIEWS | LENDS
 };
 
 static void real_plugins__can_do_all(void **state) {
@@ -92,24 +93,24 @@ static void alignment__is_found_by_trying(void **state) {
     assert_int_equal(found.can, ALL);
     assert_int_equal(found.alignment, cases[i].alignment);
   }
-  // More than a page is more than the probe offers: it copies then.
-  assert_int_equal(probe("addressable=1 align=8192").can, COPIES);
+  // More than a page is more than the probe offers: imports are copied then.
+  assert_int_equal(probe("addressable=1 align=8192").can, LENDS);
 }
 
 static void view_that_is_a_copy__is_no_view(void **state) {
   (void)state;
-  assert_int_equal(probe("addressable=1 view=copy").can, COPIES);
+  assert_int_equal(probe("addressable=1 view=copy").can, LENDS);
 }
 
 static void view_given_back_early__is_no_view(void **state) {
   (void)state;
-  assert_int_equal(probe("addressable=1 view=eager").can, COPIES);
+  assert_int_equal(probe("addressable=1 view=eager").can, LENDS);
 }
 
 // The plugin calls back for it later all the same, into memory that must live.
 static void view_that_never_was__is_no_view(void **state) {
   (void)state;
-  assert_int_equal(probe("addressable=1 view=null").can, COPIES);
+  assert_int_equal(probe("addressable=1 view=null").can, LENDS);
 }
 
 static void wrong_address__is_never_lent(void **state) {
@@ -132,7 +133,7 @@ static void missing_slots__cost_what_they_carry(void **state) {
     const char *slot;
     uint32_t can;
   } cases[] = {
-      {"Client_CreateViewOfDeviceBuffer", COPIES},
+      {"Client_CreateViewOfDeviceBuffer", LENDS},
       {"Buffer_OpaqueDeviceMemoryDataPointer", VIEWS},
       {"Buffer_IncreaseExternalReferenceCount", ALL & ~IST_CAN_LEND},
       {"Buffer_ToHostBuffer", 0},
@@ -196,7 +197,7 @@ static uint32_t probe_pinned(const char *rules) {
 static void other_memories__are_reached_or_not_offered(void **state) {
   (void)state;
   assert_int_equal(probe_pinned("addressable=1"), ALL);
-  assert_int_equal(probe_pinned("addressable=1 minor=65"), COPIES);
+  assert_int_equal(probe_pinned("addressable=1 minor=65"), LENDS);
   assert_int_equal(probe_pinned("addressable=1 memory=ignored"), 0);
   assert_int_equal(probe_pinned("addressable=1 drop=Buffer_Memory"), 0);
 }

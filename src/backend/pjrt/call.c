@@ -138,7 +138,7 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
   PJRT_Error *error = call_slot(pjrt, slot, args);
   if (error == NULL) return IST_OK;
   char line[320];
-  bool expected = err == NULL || pjrt->trying;
+  bool expected = err == NULL || atomic_load(&pjrt->trying) != 0;
   int32_t native =
       read_error(pjrt, error, expected ? IST_LOG_DEBUG : IST_LOG_WARNING, line,
                  sizeof line);

@@ -7,6 +7,7 @@
 #define ISTHMUS_BACKEND_PJRT_CALL_H_
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "backend/pjrt/abi.h"
 #include "base/env.h"
@@ -21,8 +22,8 @@ typedef struct ist__pjrt {
   // two slots are called under this lock, and nothing else is.
   pthread_mutex_t *reference_lock;
   // While it is only tried out what a plugin can do, refusals are expected:
-  // the log has them for debugging, and a user is not warned.
-  bool trying;
+  // the log has them for debugging, and a user is not warned. Counts who tries.
+  atomic_uint trying;
   char name[64];  // "pjrt:cpu"; before a client exists "pjrt:FILE.so"
 } ist__pjrt;
 

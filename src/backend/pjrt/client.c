@@ -286,6 +286,11 @@ static void *free_and_return(void *arg) {
     ist__free(env, client->devices[i].memories);
     ist__free(env, client->devices[i].infos);
   }
+  while (client->findings != NULL) {
+    ist__pjrt_findings *next = client->findings->next;
+    ist__free(env, client->findings);
+    client->findings = next;
+  }
   ist__pjrt_lost *lost = atomic_load(&client->lost);
   while (lost != NULL) {
     ist__pjrt_lost *next = lost->next;

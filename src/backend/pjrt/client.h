@@ -6,6 +6,7 @@
 #ifndef ISTHMUS_BACKEND_PJRT_CLIENT_H_
 #define ISTHMUS_BACKEND_PJRT_CLIENT_H_
 
+#include "backend/pjrt/capability.h"
 #include "backend/pjrt/plugin.h"
 #include "base/refcount.h"
 
@@ -17,6 +18,9 @@ typedef struct ist__pjrt_memory {
   // ToHostBuffer of a permuted buffer answers in the order of the device.
   bool physical_order;
   ist_capability *capability;  // in the device's infos
+  // What trying it came to when the plugin was opened; memories that are alike
+  // share it. The client's.
+  ist__pjrt_findings *findings;
 } ist__pjrt_memory;
 
 typedef struct ist__pjrt_device {
@@ -56,6 +60,7 @@ typedef struct ist__pjrt_client {
   size_t device_count;
   ist__pjrt_device *devices;
   ist_device_facts *facts;
+  ist__pjrt_findings *findings;  // of all memories that were probed
 } ist__pjrt_client;
 
 // Loads a plugin, makes a client and lists its devices and memories; nothing

@@ -8,8 +8,15 @@
 
 #include "backend/pjrt/client.h"
 
-// Fills in the capabilities of all memories. What fails is a capability less,
-// with the reason in the debug log. Fails: NO_ALLOCATION.
+// Fills in the capabilities of all memories, as far as routes need them. What
+// fails is a capability less, with the reason in its finding and in the debug
+// log. Fails: NO_ALLOCATION.
 ist_code ist__pjrt_probe(ist__pjrt_client *client, ist_error *err);
+
+// Tries the rest of what capability.def lists on each memory of a device, for a
+// report. found: one for each memory of the device, with what is known already.
+// Fails: NO_ALLOCATION.
+ist_code ist__pjrt_probe_rest(ist__pjrt_client *client, size_t device,
+                              ist__pjrt_findings *found, ist_error *err);
 
 #endif  // ISTHMUS_BACKEND_PJRT_PROBE_H_

@@ -66,6 +66,12 @@ ist_code ist__pjrt_probe_programs(ist__pjrt_client *client, bool *out,
     ist__pjrt_release_program(client, program);
   }
   *out = code == IST_OK;
+  // Why it does not work, and which of the two, is asked for by reports only.
+  for (ist__pjrt_findings *f = client->findings; *out && f != NULL;
+       f = f->next) {
+    f->of[IST__CAPABILITY_programs] = (ist__pjrt_finding){true, true, 0, ""};
+    f->of[IST__CAPABILITY_program_types] = f->of[IST__CAPABILITY_programs];
+  }
   if (code == IST_ERR_NO_ALLOCATION) {
     return ist__error_native(err, code, 0, "%s", cause.message);
   }
