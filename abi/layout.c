@@ -445,7 +445,6 @@ PIN((long)IST_PLACE_PJRT, 2);
 PIN((long)IST_PLACE_NPY, 3);
 PIN((long)IST_PLACE_SAFETENSORS, 4);
 PIN((long)IST_PLACE_STREAM, 5);
-<<<<<<< HEAD
 PIN(offsetof(ist_pjrt_client_options, struct_size), 0);
 PIN(offsetof(ist_pjrt_client_options, ownership), 8);
 PIN(offsetof(ist_pjrt_client_options, release), 16);
@@ -457,9 +456,6 @@ PIN(offsetof(ist_pjrt_buffer_options, release), 16);
 PIN(offsetof(ist_pjrt_buffer_options, release_self), 24);
 PIN(offsetof(ist_pjrt_buffer_options, grant), 32);
 PIN(sizeof(ist_pjrt_buffer_options), 40);
-PIN((long)IST_PJRT_BORROW, 0);
-PIN((long)IST_PJRT_TAKE, 1);
-=======
 PIN(offsetof(ist_pjrt_capability, struct_size), 0);
 PIN(offsetof(ist_pjrt_capability, name), 8);
 PIN(offsetof(ist_pjrt_capability, slot), 16);
@@ -478,4 +474,5 @@ PIN(offsetof(ist_pjrt_info, slot_count), 32);
 PIN(offsetof(ist_pjrt_info, extension_count), 40);
 PIN(offsetof(ist_pjrt_info, attribute_count), 48);
 PIN(sizeof(ist_pjrt_info), 56);
->>>>>>> 9930bc1 (pjrt: report every capability of a plugin, found by doing it)
+PIN((long)IST_PJRT_BORROW, 0);
+PIN((long)IST_PJRT_TAKE, 1);

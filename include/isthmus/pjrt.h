@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
 // pjrt.h: for programs that speak PJRT themselves: what a plugin can do, and
 // a live client or buffer of theirs as a backend or tensor, and ours as theirs.
 //
 // The types of the PJRT C API are only named here, so that its own header,
 // pjrt_c_api.h, may be included before or after this one, or not at all.
-=======
-// pjrt.h: for programs that know PJRT: what a plugin can do, told by what was
-// done with it. Everything that works on any backend is in isthmus.h.
->>>>>>> 9930bc1 (pjrt: report every capability of a plugin, found by doing it)
 
 #ifndef ISTHMUS_PJRT_H_
 #define ISTHMUS_PJRT_H_
@@ -19,7 +14,6 @@
 extern "C" {
 #endif
 
-<<<<<<< HEAD
 struct PJRT_Api;
 struct PJRT_Client;
 struct PJRT_Buffer;
@@ -118,7 +112,7 @@ IST_API struct PJRT_Buffer *ist_pjrt_buffer(const ist_tensor *tensor);
 // Since: 0.1.
 IST_API ist_code ist_pjrt_buffer_give(ist_tensor *tensor,
                                       struct PJRT_Buffer **out, ist_error *err);
-=======
+
 // ----------------------------------------------------------------- probe --
 
 // What one device of a plugin can do, with what the plugin says of itself.
@@ -196,7 +190,6 @@ IST_API ist_code ist_pjrt_report_extension(const ist_pjrt_report *report,
 IST_API ist_code ist_pjrt_report_attribute(const ist_pjrt_report *report,
                                            size_t index, ist_option *out,
                                            ist_error *err);
->>>>>>> 9930bc1 (pjrt: report every capability of a plugin, found by doing it)
 
 #ifdef __cplusplus
 }

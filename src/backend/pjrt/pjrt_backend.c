@@ -52,34 +52,14 @@ static const ist_backend_ops pjrt_ops = {
     .execute = ist__pjrt_execute,
 };
 
-<<<<<<< HEAD
 // Tries out what a client can do and makes the backend. The client stays the
 // caller's on failure.
 static ist_code make_backend(ist_context *context, ist__pjrt_client *client,
                              ist_backend **out, ist_error *err) {
   ist_backend_ops ops = pjrt_ops;
   bool runs_programs = false;
-  client->plugin.pjrt.trying = true;
-  ist_code code = ist__pjrt_probe(client, err);
-=======
-ist__pjrt_client *ist__pjrt_client_of(const ist_backend *backend) {
-  if (backend == NULL || backend->ops.close != pjrt_close) return NULL;
-  return backend->self;
-}
-
-ist_code ist__pjrt_open(ist_context *context,
-                        const ist_backend_options *options, ist_backend **out,
-                        ist_error *err) {
-  *out = NULL;
-  ist__pjrt_client *client = NULL;
-  ist_code code =
-      ist__pjrt_client_open(context, &context->env, options, &client, err);
-  if (code != IST_OK) return code;
-  ist_backend_ops ops = pjrt_ops;
-  bool runs_programs = false;
   atomic_fetch_add(&client->plugin.pjrt.trying, 1);
-  code = ist__pjrt_probe(client, err);
->>>>>>> 9930bc1 (pjrt: report every capability of a plugin, found by doing it)
+  ist_code code = ist__pjrt_probe(client, err);
   if (code == IST_OK) {
     code = ist__pjrt_probe_programs(client, &runs_programs, err);
   }
@@ -127,5 +107,6 @@ ist_code ist__pjrt_open_live(ist_context *context, const PJRT_Api *table,
 }
 
 ist__pjrt_client *ist__pjrt_client_of(const ist_backend *backend) {
-  return backend->ops.describe == pjrt_describe ? backend->self : NULL;
+  if (backend == NULL || backend->ops.describe != pjrt_describe) return NULL;
+  return backend->self;
 }

@@ -15,7 +15,6 @@ ist_code ist__pjrt_open(ist_context *context,
                         const ist_backend_options *options, ist_backend **out,
                         ist_error *err);
 
-<<<<<<< HEAD
 // The same on a live client of a host program, with its table and options as
 // ist_pjrt_client_adopt has them, read. Gives *out.
 // Fails: as ist__pjrt_client_adopt; BACKEND_ABI.
@@ -24,10 +23,7 @@ ist_code ist__pjrt_open_live(ist_context *context, const PJRT_Api *table,
                              const ist_pjrt_client_options *options,
                              ist_backend **out, ist_error *err);
 
-// The client of a backend, or NULL where it is of another kind.
-=======
 // The client behind a backend, or NULL where that is none of PJRT's. Lends it.
->>>>>>> 9930bc1 (pjrt: report every capability of a plugin, found by doing it)
 ist__pjrt_client *ist__pjrt_client_of(const ist_backend *backend);
 
 #endif  // ISTHMUS_BACKEND_PJRT_PJRT_BACKEND_H_
