@@ -110,15 +110,32 @@ static ist_code no_slot(const ist__pjrt *pjrt, int slot, ist_error *err) {
                        slot_minors[slot]);
 }
 
-static PJRT_Error *call_slot(const ist__pjrt *pjrt, int slot, void *args) {
-  bool counts = slot == IST_SLOT_Buffer_IncreaseExternalReferenceCount ||
-                slot == IST_SLOT_Buffer_DecreaseExternalReferenceCount;
-  if (!counts || pjrt->reference_lock == NULL) {
-    return pjrt->table->slot[slot](args);
+// The lock under which a slot counts references, or NULL.
+static pthread_mutex_t *lock_of(const ist__pjrt *pjrt, int slot,
+                                const void *args) {
+  const PJRT_Buffer *buffer;
+  if (slot == IST_SLOT_Buffer_IncreaseExternalReferenceCount) {
+    const PJRT_Buffer_IncreaseExternalReferenceCount_Args *take = args;
+    buffer = take->buffer;
+  } else if (slot == IST_SLOT_Buffer_DecreaseExternalReferenceCount) {
+    const PJRT_Buffer_DecreaseExternalReferenceCount_Args *give = args;
+    buffer = give->buffer;
+  } else {
+    return NULL;
   }
-  pthread_mutex_lock(pjrt->reference_lock);
+  if (pjrt->reference_locks == NULL) return NULL;
+  // Buffers are allocations of like size: the product's high bits spread them
+  // (Knuth, TAOCP 6.4, multiplicative hashing).
+  uint64_t spread = (uint64_t)(uintptr_t)buffer * UINT64_C(0x9E3779B97F4A7C15);
+  return &pjrt->reference_locks[spread >> 32 & (IST_PJRT_LOCKS - 1)];
+}
+
+static PJRT_Error *call_slot(const ist__pjrt *pjrt, int slot, void *args) {
+  pthread_mutex_t *lock = lock_of(pjrt, slot, args);
+  if (lock == NULL) return pjrt->table->slot[slot](args);
+  pthread_mutex_lock(lock);
   PJRT_Error *error = pjrt->table->slot[slot](args);
-  pthread_mutex_unlock(pjrt->reference_lock);
+  pthread_mutex_unlock(lock);
   return error;
 }
 

@@ -184,14 +184,16 @@ static ist__pjrt_client *make_client(ist_context *context, const ist__env *env,
   client->context = context;
   ist_context_retain(context);
   ist__refcount_init(&client->holders);
-  pthread_mutex_init(&client->reference_lock, NULL);
+  for (int i = 0; i < IST_PJRT_LOCKS; i++) {
+    pthread_mutex_init(&client->reference_locks[i], NULL);
+  }
   return client;
 }
 
 // Reads what a client has; gives it, or closes it where code or that fails.
 static ist_code give_client(ist__pjrt_client *client, ist_code code,
                             ist__pjrt_client **out, ist_error *err) {
-  client->plugin.pjrt.reference_lock = &client->reference_lock;
+  client->plugin.pjrt.reference_locks = client->reference_locks;
   if (code == IST_OK) code = list_devices(client, err);
   if (code == IST_OK) {
     read_version(client);
@@ -300,7 +302,9 @@ static void *free_and_return(void *arg) {
   ist__free(env, client->devices);
   ist__free(env, client->facts);
   ist__plugin_unload(&client->plugin);
-  pthread_mutex_destroy(&client->reference_lock);
+  for (int i = 0; i < IST_PJRT_LOCKS; i++) {
+    pthread_mutex_destroy(&client->reference_locks[i]);
+  }
   ist__free(env, client);
   ist_context_release(context);
   if (returned != NULL) returned(self);

@@ -54,7 +54,7 @@ typedef struct ist__pjrt_client {
   // Threads that are giving a view of this client's back just now; they may be
   // the plugin's own, which Client_Destroy waits for.
   atomic_uint givers;
-  pthread_mutex_t reference_lock;  // of plugin.pjrt
+  pthread_mutex_t reference_locks[IST_PJRT_LOCKS];  // of plugin.pjrt
   _Atomic(ist__pjrt_lost *) lost;
   char version[160];
   size_t device_count;
