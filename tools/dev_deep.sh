@@ -37,17 +37,22 @@ dev_asan() {
     asan=$c asan_command=$python
 }
 
-# The C tests with ThreadSanitizer. Plugins are left out: their own frames are
-# not instrumented, so that each of their locks would look like a race.
+# The C tests with ThreadSanitizer. What happens inside a plugin, which is not
+# instrumented, is ignored: its locks could not be seen.
 dev_tsan() {
   local code=0
-  export TSAN_OPTIONS=halt_on_error=1
+  export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
+  export ISTHMUS_HAMMER_TURNS=300
   dev_say "C tests with ThreadSanitizer"
-  (
-    export ISTHMUS_NO_PLUGINS=1
-    dev_sanitized tsan thread
-  ) || code=$?
+  (dev_sanitized tsan thread) || code=$?
   .venv/bin/python tools/count_results.py build/results tsan=$code
+}
+
+# Everything that threads can do to the plugins of this machine, for so many
+# minutes; prints what the process holds, and fails when it is more at the end.
+dev_soak() {
+  dev_test_env
+  build/tests/pjrt/hammer_test soak "${1-10}"
 }
 
 # The C tests under valgrind; frames of the plugins are suppressed.
@@ -57,7 +62,7 @@ dev_valgrind() {
   rm -rf build/results/valgrind
   (
     dev_test_env
-    export ISTHMUS_UNDER_VALGRIND=1
+    export ISTHMUS_UNDER_VALGRIND=1 ISTHMUS_HAMMER_TURNS=100
     .venv/bin/python tools/run_c_tests.py --build build \
       --out build/results/valgrind --suite valgrind \
       --prefix "valgrind -q --error-exitcode=99 --leak-check=full

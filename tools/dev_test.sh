@@ -42,6 +42,7 @@ dev_suite_c() {
 
 # The C tests that need no plugin wheel (those are x86-64 only).
 dev_suite_arm64() {
+  export ISTHMUS_HAMMER_TURNS=200
   ISTHMUS_NO_PLUGINS=1 dev_test_env build/arm64
   .venv/bin/python tools/run_c_tests.py --build build/arm64 \
     --out build/results/arm64 --suite arm64 \
