@@ -170,9 +170,22 @@ static const char *remedy(ist_code code) {
   }
 }
 
+// Where a copy is forbidden, what refused the loan says why there is no view.
+static ist_code refused_loan(const ist__cargo *cargo,
+                             const ist_options *options, ist_error *err) {
+  const DLTensor *at;
+  if (options->copy != IST_COPY_NEVER || cargo->tensor == NULL ||
+      cargo->memory != &cargo->unlent) {
+    return IST_OK;
+  }
+  return ist__tensor_lend(cargo->tensor, &at, err);
+}
+
 ist_code ist__refusal(const ist__cargo *cargo, const ist_options *options,
                       const ist__decision *decision, const char *place,
                       ist_error *err) {
+  ist_code loan = refused_loan(cargo, options, err);
+  if (loan != IST_OK) return loan;
   char why[320], shape[96], dtype[32], from[IST_MAX_PLACE];
   ist__text text = ist__text_make(why, sizeof why);
   for (uint32_t i = 0; i < decision->reason_count; i++) {

@@ -172,7 +172,8 @@ static void tiled_argument__refuses_the_program(void **state) {
   ist_program *program = NULL;
   assert_refused(compile(&bench, "lying.identity 11 2 3", &program),
                  IST_ERR_TARGET_LAYOUT, bench.err,
-                 "is tiled: its 6 elements lie scattered over 8");
+                 " of the program is tiled T(2,2): its 6 elements lie scattered"
+                 " over 8");
   assert_null(program);
   bench_close(&bench);
 }

@@ -2,11 +2,12 @@
 // buffer.c: one PJRT_Buffer, call by call.
 
 #include "backend/pjrt/buffer.h"
-#include "tensor/layout.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
+#include "tensor/layout.h"
 
 bool ist__pjrt_type_is_safe(int minor, int32_t type) {
   if (type < 1 || type == 23) {
@@ -195,30 +196,52 @@ void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {
   ist__pjrt_end(pjrt, IST_SLOT_Buffer_DecreaseExternalReferenceCount, &give);
 }
 
+// The tiles as XLA writes them: "T(8,128)(2,1)", cut where there is no room.
+// They were read before, so that their numbers are there.
+static void tiles_text(const ist__tiling *tiling, char *out, size_t size) {
+  ist__text text = ist__text_make(out, size);
+  const int64_t *at = tiling->tile_dims;
+  ist__text_add(&text, "T");
+  for (size_t i = 0; i < tiling->tile_count && text.length < size; i++) {
+    for (size_t d = 0; d < tiling->tile_ranks[i]; d++, at++) {
+      ist__text_add(&text, d == 0 ? "(" : ",");
+      if (*at == IST__TILE_COMBINE) {
+        ist__text_add(&text, "*");
+      } else {
+        ist__text_add(&text, "%" PRId64, *at);
+      }
+    }
+    ist__text_add(&text, ")");
+  }
+}
+
 bool ist__pjrt_untile(const ist__tiling *tiling, int64_t *minor_to_major,
                       char *why, size_t size) {
   ist__untiled out;
   uint64_t count = 1;
+  char tiles[48];
   ist__tiled_as as = ist__layout_from_tiles(tiling, &out);
   for (int32_t i = 0; as != IST__TILED_AS_NOTHING && i < tiling->ndim; i++) {
     count *= (uint64_t)tiling->shape[i];  // fits: room is not below it
   }
+  if (as != IST__TILED_AS_NOTHING) tiles_text(tiling, tiles, sizeof tiles);
   switch (as) {
     case IST__TILED_AS_STRIDES:
       if (ist__layout_minor_to_major(tiling->ndim, tiling->shape, out.strides,
                                      minor_to_major)) {
         return true;
       }
-      snprintf(why, size, "tiled, with gaps between its rows");
+      snprintf(why, size, "tiled %s, with gaps between its rows", tiles);
       return false;
     case IST__TILED_AS_SPLIT:
-      snprintf(why, size, "tiled: only a view of %d dimensions could show it",
+      snprintf(why, size,
+               "tiled %s: only a view of %d dimensions could show it", tiles,
                (int)out.ndim);
       return false;
     case IST__TILED_AS_OPAQUE:
       snprintf(why, size,
-               "tiled: its %" PRIu64 " elements lie scattered over %" PRIu64,
-               count, out.room);
+               "tiled %s: its %" PRIu64 " elements lie scattered over %" PRIu64,
+               tiles, count, out.room);
       return false;
     case IST__TILED_AS_NOTHING:
       break;
@@ -274,7 +297,7 @@ ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
   ist_code code =
       ist__pjrt_call(pjrt, IST_SLOT_Buffer_GetMemoryLayout, &get, err);
   if (code != IST_OK) return code;
-  char room[96];
+  char room[IST_PJRT_WHY];
   const char *fault =
       read_layout(&get.layout, ndim, dims, minor_to_major, room, sizeof room);
   if (fault == NULL) return IST_OK;

@@ -69,8 +69,14 @@ ist_code ist__pjrt_hold(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                         ist_error *err);
 void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer);
 
+// Room for the reason that ist__pjrt_untile gives.
+enum {
+  IST_PJRT_WHY = 160
+};
+
 // The dense order of dimensions that a layout with tiles has where they change
-// nothing but the end of its memory. Else false, and why it has none.
+// nothing but the end of its memory. Else false, and why it has none, with the
+// tiles named.
 bool ist__pjrt_untile(const ist__tiling *tiling, int64_t *minor_to_major,
                       char *why, size_t size);
 

@@ -69,7 +69,7 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
                          pjrt->name, what, index, (int)shape->type);
   }
   int64_t order[IST_MAX_NDIM];
-  char why[96];
+  char why[IST_PJRT_WHY];
   if (!order_of(shape, order, why, sizeof why)) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                          "%s: %s %zu of the program is %s; needs a dense "
