@@ -266,13 +266,19 @@ static PJRT_Error *second_is_dynamic(void *args) {
   return NULL;
 }
 
+static const PJRT_Api *honest;
+
 static PJRT_Error *to_host_without_gaps(void *args) {
   PJRT_Buffer_ToHostBuffer_Args *a = args;
   const float values[6] = {1, 2, 3, 5, 6, 7};
   if (a->dst != NULL) memcpy(a->dst, values, sizeof values);
   a->dst_size = sizeof values;
-  a->event = NULL;
-  return NULL;
+  if (a->dst == NULL) return NULL;
+  IST_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args, done);
+  done.buffer = a->src;
+  PJRT_Error *error = honest->slot[IST_SLOT_Buffer_ReadyEvent](&done);
+  a->event = done.event;
+  return error;
 }
 
 static void padding_between_values__is_never_viewed(void **state) {
@@ -284,6 +290,7 @@ static void padding_between_values__is_never_viewed(void **state) {
   PJRT_Api *table = calloc(1, size > sizeof *table ? size : sizeof *table);
   assert_non_null(table);
   memcpy(table, real, size);
+  honest = real;
   table->slot[IST_SLOT_Buffer_DynamicDimensionIndices] = second_is_dynamic;
   table->slot[IST_SLOT_Buffer_UnpaddedDimensions] = shrink;
   table->slot[IST_SLOT_Buffer_ToHostBuffer] = to_host_without_gaps;

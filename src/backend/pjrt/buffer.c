@@ -82,6 +82,19 @@ ist_code ist__pjrt_view(const ist__pjrt_client *client,
   return IST_OK;
 }
 
+// An event that is not there stands for nothing: neither that values were
+// copied nor that they are known.
+static ist_code await_given(const ist__pjrt *pjrt, int slot, PJRT_Event *event,
+                            ist_error *err) {
+  if (event == NULL) {
+    return ist_error_set(err, IST_ERR_PLUGIN,
+                         "%s: %s gave no event and no error; needs a working "
+                         "plugin",
+                         pjrt->name, ist__pjrt_slot_name(slot));
+  }
+  return ist__pjrt_await(pjrt, event, IST_ERR_BUFFER, err);
+}
+
 ist_code ist__pjrt_from_host(const ist__pjrt_client *client,
                              const ist__pjrt_memory *memory,
                              const ist__pjrt_shape *shape, const void *data,
@@ -142,7 +155,7 @@ ist_code ist__pjrt_to_host(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
   copy.dst_size = (size_t)size;
   code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ToHostBuffer, &copy, err);
   if (code != IST_OK) return code;
-  return ist__pjrt_await(pjrt, copy.event, IST_ERR_BUFFER, err);
+  return await_given(pjrt, IST_SLOT_Buffer_ToHostBuffer, copy.event, err);
 }
 
 // A plugin that does not tell is believed; one that fails to tell is not: it
@@ -168,7 +181,7 @@ ist_code ist__pjrt_ready(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
   get.buffer = buffer;
   code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ReadyEvent, &get, err);
   if (code != IST_OK) return code;
-  return ist__pjrt_await(pjrt, get.event, IST_ERR_BUFFER, err);
+  return await_given(pjrt, IST_SLOT_Buffer_ReadyEvent, get.event, err);
 }
 
 ist_code ist__pjrt_address(const ist__pjrt *pjrt, PJRT_Buffer *buffer,

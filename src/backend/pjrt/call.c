@@ -139,9 +139,46 @@ static PJRT_Error *call_slot(const ist__pjrt *pjrt, int slot, void *args) {
   return error;
 }
 
+// The slots that end what a slot makes; 0, which ends errors, stands for none.
+static const uint8_t ends[IST_SLOT_COUNT][2] = {
+#define BUFFER IST_SLOT_Buffer_Destroy
+#define EVENT IST_SLOT_Event_Destroy
+    [IST_SLOT_Client_Create] = {IST_SLOT_Client_Destroy},
+    [IST_SLOT_Client_Compile] = {IST_SLOT_LoadedExecutable_Destroy},
+    [IST_SLOT_Executable_DeserializeAndLoad] =
+        {IST_SLOT_LoadedExecutable_Destroy},
+    [IST_SLOT_LoadedExecutable_GetExecutable] = {IST_SLOT_Executable_Destroy},
+    [IST_SLOT_LoadedExecutable_Execute] = {BUFFER, EVENT},
+    [IST_SLOT_Client_BufferFromHostBuffer] = {BUFFER, EVENT},
+    [IST_SLOT_Client_CreateViewOfDeviceBuffer] = {BUFFER},
+    [IST_SLOT_Client_CreateErrorBuffer] = {BUFFER},
+    [IST_SLOT_Buffer_CopyToMemory] = {BUFFER},
+    [IST_SLOT_Buffer_CopyToDevice] = {BUFFER},
+    [IST_SLOT_Buffer_Bitcast] = {BUFFER},
+    [IST_SLOT_Buffer_ToHostBuffer] = {EVENT},
+    [IST_SLOT_Buffer_CopyRawToHost] = {EVENT},
+    [IST_SLOT_Buffer_ReadyEvent] = {EVENT},
+    [IST_SLOT_Buffer_IncreaseExternalReferenceCount] =
+        {IST_SLOT_Buffer_DecreaseExternalReferenceCount},
+#undef BUFFER
+#undef EVENT
+};
+
+// Nothing is made that could not be ended: the slot that is missing, or -1.
+static int missing(const ist__pjrt *pjrt, int slot) {
+  if (!ist__pjrt_has(pjrt, slot)) return slot;
+  for (int i = 0; i < 2; i++) {
+    if (ends[slot][i] != 0 && !ist__pjrt_has(pjrt, ends[slot][i])) {
+      return ends[slot][i];
+    }
+  }
+  return -1;
+}
+
 ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
                            ist_code code, ist_error *err) {
-  if (!ist__pjrt_has(pjrt, slot)) return no_slot(pjrt, slot, err);
+  int lacks = missing(pjrt, slot);
+  if (lacks >= 0) return no_slot(pjrt, lacks, err);
   if (ist__call_fails(pjrt->env, slot_names[slot])) {
     // An event is awaited all the same: until then the plugin fills, or reads,
     // memory that the caller frees next.

@@ -156,6 +156,13 @@ static ist_code check_table(const char *path, const PJRT_Api *table,
   }
   pjrt->table = table;
   pjrt->minor = minor;
+  if (!ist__pjrt_has(pjrt, IST_SLOT_Error_Destroy)) {
+    return ist_error_set(err, IST_ERR_PLUGIN_SLOT,
+                         "plugin %s cannot be used: it has no "
+                         "PJRT_Error_Destroy; needs one, for every call may "
+                         "give an error",
+                         path);
+  }
   return IST_OK;
 }
 
