@@ -41,6 +41,7 @@ typedef struct lying_work {
   const void *src;
   size_t size;
   bool failed;  // then run only lets go of what it holds
+  bool fills;   // the buffer: it holds the error of work that failed
 } lying_work;
 
 struct PJRT_Event {

@@ -43,6 +43,7 @@ static void unpack(lying_work *self) {
   unpacking *u = (unpacking *)(uintptr_t)self->src;
   uint8_t *dst = self->dst;
   const uint8_t *from = u->buffer->data;
+  if (u->buffer->error) self->failed = true;
   for (size_t i = 0; i < u->count && !self->failed; i++) {
     size_t at = place_of(u, i);
     if (u->bits >= 8) {
@@ -102,7 +103,7 @@ LYING_SLOT(Buffer_ToHostBuffer) {
   unpacking *kept = malloc(sizeof *kept);
   if (kept == NULL) abort();
   *kept = u;
-  lying_work work = {unpack, a->dst, kept, need, false};
+  lying_work work = {unpack, a->dst, kept, need, false, false};
   a->event = lying_event_new(work, a->src);
   return NULL;
 }
@@ -125,8 +126,12 @@ LYING_SLOT(Buffer_CopyRawToHost) {
       a->transfer_size > have - a->offset)
     return lying_error(PJRT_Error_Code_INVALID_ARGUMENT,
                        "lying plugin: bytes outside the buffer");
-  lying_work work = {copy_raw, a->dst, (char *)a->buffer->data + a->offset,
-                     (size_t)a->transfer_size, false};
+  lying_work work = {copy_raw,
+                     a->dst,
+                     (char *)a->buffer->data + a->offset,
+                     (size_t)a->transfer_size,
+                     false,
+                     false};
   a->event = lying_event_new(work, a->buffer);
   return NULL;
 }
@@ -137,6 +142,7 @@ static void copy_buffer(lying_work *self) {
   PJRT_Buffer *from = (PJRT_Buffer *)(uintptr_t)self->src;
   PJRT_Buffer *to = self->dst;
   uint8_t *bytes = to->data;
+  if (from->error) self->failed = true;
   if (!self->failed && to->size != 0) {
     memcpy(bytes, from->data, to->size);
     if (self->size != 0) bytes[to->size - 1] ^= 0x08;
@@ -164,7 +170,7 @@ static PJRT_Error *copy_to(PJRT_Buffer *from, PJRT_Memory *memory,
   from->holders++;
   pthread_mutex_unlock(&lying.lock);
   lying_work work = {copy_buffer, copy, from, strcmp(lie, "corrupt") == 0,
-                     false};
+                     false,       true};
   copy->ready = lying_event_new(work, copy);
   *out = copy;
   return NULL;

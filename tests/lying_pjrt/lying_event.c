@@ -51,8 +51,10 @@ void lying_wait_for_work(void) {
 static void complete(PJRT_Event *event) {
   event->work.failed = event->failed;
   if (event->work.run != NULL) event->work.run(&event->work);
+  event->failed = event->work.failed;  // of what went in, too
   PJRT_Buffer *buffer = event->buffer;
   pthread_mutex_lock(&lying.lock);
+  if (event->failed && event->work.fills) buffer->error = true;
   event->ready = true;
   ist_pjrt_on_ready callback = event->callback;
   event->callback = NULL;

@@ -80,8 +80,11 @@ LYING_SLOT(RawBuffer_CopyRawHostToDevice) {
   PJRT_Error *error = check_range(a->buffer, a->offset, a->transfer_size);
   if (error != NULL) return error;
   lying_work work = {lying_copy_bytes,
-                     (char *)a->buffer->buffer->data + a->offset, a->src,
-                     (size_t)a->transfer_size, false};
+                     (char *)a->buffer->buffer->data + a->offset,
+                     a->src,
+                     (size_t)a->transfer_size,
+                     false,
+                     false};
   a->event = lying_event_new(work, a->buffer->buffer);
   return NULL;
 }
@@ -91,9 +94,12 @@ LYING_SLOT(RawBuffer_CopyRawDeviceToHost) {
   PJRT_Error *error = check_range(a->buffer, a->offset, a->transfer_size);
   if (error != NULL) return error;
   size_t shift = LYING_IS(raw_buffer, "wrong") && a->transfer_size > 0 ? 1 : 0;
-  lying_work work = {lying_copy_bytes, a->dst,
+  lying_work work = {lying_copy_bytes,
+                     a->dst,
                      (char *)a->buffer->buffer->data + a->offset,
-                     (size_t)a->transfer_size - shift, false};
+                     (size_t)a->transfer_size - shift,
+                     false,
+                     false};
   a->event = lying_event_new(work, a->buffer->buffer);
   return NULL;
 }

@@ -229,6 +229,7 @@ typedef struct run {
 static void compute(lying_work *self) {
   run *r = self->dst;
   PJRT_Buffer *out = r->out;
+  if (r->in->error) self->failed = true;
   if (!self->failed) {
     // An input that was given away has its memory in the output.
     if (r->in->data != NULL && out->size != 0)
@@ -287,7 +288,7 @@ static PJRT_Error *execute_one(const lying_program *p, PJRT_Buffer *in,
   pthread_mutex_lock(&lying.lock);
   in->holders++;
   pthread_mutex_unlock(&lying.lock);
-  lying_work work = {compute, r, NULL, 0, false};
+  lying_work work = {compute, r, NULL, 0, false, true};
   result->ready = lying_event_new(work, result);
   *out = result;
   return NULL;

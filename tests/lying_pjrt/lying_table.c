@@ -187,6 +187,11 @@ LYING_EXPORT int lying_calls(const char *slot) {
   return atomic_load(&lying.calls[lying_function(slot)]);
 }
 
+// How many events there were since the rules were set.
+LYING_EXPORT int lying_events(void) {
+  return atomic_load(&lying.total_events);
+}
+
 // How often the caller did what kills real plugins; `what` gets the last one.
 LYING_EXPORT int lying_violations(const char **what) {
   if (what != NULL) *what = lying.violation;

@@ -28,6 +28,7 @@ lying_levers lying_find(void) {
   FIND(set_rules, "lying_set_rules");
   FIND(live, "lying_live");
   FIND(calls, "lying_calls");
+  FIND(events, "lying_events");
   FIND(violations, "lying_violations");
   FIND(release_events, "lying_release_events");
   FIND(pending_events, "lying_pending_events");

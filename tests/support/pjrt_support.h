@@ -15,6 +15,7 @@ typedef struct lying_levers {
   void (*set_rules)(const char *rules);
   int (*live)(const char *kind);
   int (*calls)(const char *slot);
+  int (*events)(void);
   int (*violations)(const char **what);
   int (*release_events)(void);
   int (*pending_events)(void);
