@@ -46,8 +46,10 @@ ist_code ist__backend_open(ist_context *context, const ist_backend_ops *ops,
 void ist__backend_free(ist_backend *backend);
 
 // The capability of memory number index, which must exist.
-const ist_capability *ist__device_capability(const ist_device *device,
-                                             size_t index);
+static inline const ist_capability *ist__device_capability(
+    const ist_device *device, size_t index) {
+  return &device->facts.memories[index].capability;
+}
 // The number of a memory kind; NULL or "": the default.
 // Fails: NO_MEMORY_KIND.
 ist_code ist__device_find_memory(const ist_device *device, const char *kind,

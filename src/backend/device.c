@@ -72,11 +72,6 @@ ist_code ist_device_memory(const ist_device *device, size_t index,
   return IST_OK;
 }
 
-const ist_capability *ist__device_capability(const ist_device *device,
-                                             size_t index) {
-  return &device->facts.memories[index].capability;
-}
-
 ist_code ist__device_find_memory(const ist_device *device, const char *kind,
                                  size_t *out, ist_error *err) {
   const ist_device_facts *facts = &device->facts;

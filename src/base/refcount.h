@@ -30,8 +30,10 @@ static inline bool ist__refcount_is_one(ist__refcount *count) {
   return atomic_load_explicit(&count->holders, memory_order_acquire) == 1;
 }
 
-// True for the last holder, which then sees all that the others wrote.
+// True for the last holder, which then sees all that the others wrote. The only
+// holder need not write: nobody else is there to count.
 static inline bool ist__refcount_drop(ist__refcount *count) {
+  if (ist__refcount_is_one(count)) return true;
   uint32_t before =
       atomic_fetch_sub_explicit(&count->holders, 1, memory_order_acq_rel);
   assert(before != 0);

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/structs.h"
 #include "bridge/crossing.h"
+#include "bridge/import_plain.h"
 #include "bridge/outputs.h"
 #include "dlpack/dlpack_read.h"
 #include "tensor/dtype.h"
@@ -74,6 +75,10 @@ ist_code ist_tensor_import(const ist_device *device,
                            ist_receipt *receipt, ist_error *err) {
   ist_code code = check(device, source, out, receipt, err);
   if (code != IST_OK) return code;
+  if (receipt == NULL &&
+      ist__import_plain(device, source, options, out, &code, err)) {
+    return code;
+  }
   return import(device, (ist__managed){.versioned = source}, options, out,
                 receipt, err);
 }

@@ -28,6 +28,20 @@ typedef struct ist__decision {
   ist_reason reasons[IST_MAX_REASONS];
 } ist__decision;
 
+// The short way to a decision. True: ist__route_decide says alias, read-only
+// unless writable, of every offer that lies dense and row-major at an address
+// of this process that is lent (LEND, HOST_ADDRESS), outside the target's own
+// memory, with elements, all of whole bytes; for every wish that neither asks
+// for a copy (copy, mutable_source) nor for a packing. alignment is a power of
+// two.
+static inline bool ist__route_is_plain(const ist_capability *to, int32_t dtype,
+                                       uint64_t address, bool writable) {
+  uint32_t needed = IST_CAN_ADOPT | IST_CAN_HOST_ADDRESS |
+                    (writable ? 0 : (uint32_t)IST_CAN_HONOUR_READ_ONLY);
+  return (to->can & needed) == needed && (to->dtypes >> dtype & 1) != 0 &&
+         (address & (to->alignment - 1)) == 0 && address != 0;
+}
+
 // Decides. Every field of the three is in range (asserted by none: the caller's
 // promise; ist_route_plan checks it).
 void ist__route_decide(const ist_offer *offer, const ist_capability *target,

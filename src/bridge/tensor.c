@@ -12,51 +12,8 @@
 #include "base/structs.h"
 #include "tensor/dtype.h"
 
-static void fill_view(ist_tensor *t, const ist__view *view, bool address) {
-  size_t ndim = (size_t)view->ndim;
-  memcpy(t->dims, view->shape, ndim * sizeof(int64_t));
-  memcpy(t->dims + ndim, view->strides, ndim * sizeof(int64_t));
-  t->view = (DLTensor){.device = view->device,
-                       .ndim = view->ndim,
-                       .dtype = view->dtype,
-                       .shape = t->dims,
-                       .strides = t->dims + ndim};
-  if (address) {
-    t->view.data = view->data;
-    t->view.byte_offset = view->byte_offset;
-  }
-}
-
 ist_tensor *ist__tensor_make(const ist__tensor_facts *facts, ist_error *err) {
-  const ist__view *view = facts->view;
-  ist_backend *backend = facts->device->backend;
-  size_t size = sizeof(ist_tensor) + 2 * (size_t)view->ndim * sizeof(int64_t);
-  ist_tensor *t =
-      ist__alloc(ist__backend_env(backend), size, _Alignof(ist_tensor));
-  if (t == NULL) {
-    ist__error_memory(err, "a tensor", size);
-    return NULL;
-  }
-  ist__refcount_init(&t->refs);
-  t->device = facts->device;
-  t->memory = facts->memory;
-  t->buffer = NULL;
-  t->dtype_number = view->dtype_number;
-  t->layout = view->layout;
-  t->nbytes = view->nbytes;
-  t->lowest = view->lowest;
-  t->highest = view->highest;
-  t->grant = facts->grant;
-  t->copied = facts->copied;
-  t->padded = view->padded;
-  t->borrowed_address = facts->address;
-  t->deleted = false;
-  atomic_init(&t->loan, IST__LOAN_NONE);
-  fill_view(t, view, facts->address);
-  t->view.device =
-      ist__device_capability(facts->device, facts->memory)->dl_device;
-  ist_backend_retain(backend);
-  return t;
+  return ist__tensor_make_inline(facts, err);
 }
 
 void ist__tensor_discard(ist_tensor *tensor) {

@@ -239,6 +239,61 @@ ist_code ist__view_check(const DLTensor *tensor, bool padded, bool address,
   return code;
 }
 
+// Writes shape and strides, and counts the elements: at least one and at most
+// 2^56, so that 16 bytes each stay below IST_MAX_EXTENT.
+static bool plain_shape(const DLTensor *tensor, ist__view *out) {
+  uint64_t count = 1;
+  for (int32_t i = tensor->ndim - 1; i >= 0; i--) {
+    int64_t extent = tensor->shape[i];
+    if (extent < 1 || (extent > 1 && tensor->strides != NULL &&
+                       tensor->strides[i] != (int64_t)count)) {
+      return false;
+    }
+    out->shape[i] = extent;
+    out->strides[i] = (int64_t)count;
+    if (!ist__mul_u64(count, (uint64_t)extent, &count) ||
+        count > IST_MAX_EXTENT / 16) {
+      return false;
+    }
+  }
+  out->count = count;
+  return true;
+}
+
+static bool plain_address(const DLTensor *tensor, uint64_t alignment,
+                          uint64_t nbytes) {
+  uint64_t first, end;
+  return tensor->data != NULL && tensor->byte_offset <= IST_MAX_EXTENT &&
+         ist__add_u64((uintptr_t)tensor->data, tensor->byte_offset, &first) &&
+         ist__add_u64(first, nbytes, &end) && end <= UINTPTR_MAX &&
+         (first & (alignment - 1)) == 0;
+}
+
+bool ist__view_check_plain(const DLTensor *tensor, ist__view *out) {
+  const ist__dtype *row = ist__dtype_find(tensor->dtype);
+  if (row == NULL || row->bits < 8 || tensor->dtype.lanes != 1 ||
+      tensor->device.device_type != kDLCPU || tensor->ndim < 0 ||
+      tensor->ndim > IST_MAX_NDIM ||
+      (tensor->ndim > 0 && tensor->shape == NULL) ||
+      !plain_shape(tensor, out)) {
+    return false;
+  }
+  uint64_t nbytes = out->count * (row->bits / 8u);
+  if (!plain_address(tensor, ist__dtype_alignment(row), nbytes)) return false;
+  out->data = tensor->data;
+  out->byte_offset = tensor->byte_offset;
+  out->device = tensor->device;
+  out->dtype = tensor->dtype;
+  out->dtype_number = row->number;
+  out->ndim = tensor->ndim;
+  out->layout = IST_LAYOUT_ROW_MAJOR;
+  out->padded = false;
+  out->nbytes = nbytes;
+  out->lowest = 0;
+  out->highest = nbytes;
+  return true;
+}
+
 ist_code ist__view_dense(DLDataType dtype, int32_t ndim, const int64_t *shape,
                          bool padded, ist__view *out, ist_error *err) {
   DLTensor tensor = {.device = {kDLCPU, 0},

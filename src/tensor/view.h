@@ -42,6 +42,12 @@ typedef struct ist__view {
 ist_code ist__view_check(const DLTensor *tensor, bool padded, bool address,
                          ist__view *out, ist_error *err);
 
+// The short way for what most tensors are: elements of whole bytes and one lane
+// in memory of device code cpu, at least one of them, dense and row-major. True
+// writes what ist__view_check writes, which then succeeds; false says nothing,
+// and leaves in out what it pleases.
+bool ist__view_check_plain(const DLTensor *tensor, ist__view *out);
+
 // The dense row-major view of a spec's dtype and shape on the host, data NULL.
 // Fails: NDIM, SHAPE, OVERFLOW, DTYPE, LANES.
 ist_code ist__view_dense(DLDataType dtype, int32_t ndim, const int64_t *shape,

@@ -49,6 +49,16 @@ ist_code ist__pjrt_no_buffer(const ist__pjrt *pjrt, int slot, ist_error *err) {
                        pjrt->name, ist__pjrt_slot_name(slot));
 }
 
+static PJRT_Buffer_MemoryLayout tiled_layout(const ist__pjrt_shape *shape) {
+  PJRT_Buffer_MemoryLayout layout = {.struct_size =
+                                         PJRT_Buffer_MemoryLayout_SIZE};
+  layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
+  layout.tiled.struct_size = PJRT_Buffer_MemoryLayout_Tiled_SIZE;
+  layout.tiled.minor_to_major = shape->minor_to_major;
+  layout.tiled.minor_to_major_size = (size_t)shape->ndim;
+  return layout;
+}
+
 ist_code ist__pjrt_view(const ist__pjrt_client *client,
                         const ist__pjrt_memory *memory,
                         const ist__pjrt_shape *shape, void *data,
@@ -58,23 +68,25 @@ ist_code ist__pjrt_view(const ist__pjrt_client *client,
   const ist__pjrt *pjrt = &client->plugin.pjrt;
   ist_code code = check_shape(pjrt, shape, err);
   if (code != IST_OK) return code;
-  PJRT_Buffer_MemoryLayout layout = {.struct_size =
-                                         PJRT_Buffer_MemoryLayout_SIZE};
-  layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
-  layout.tiled.struct_size = PJRT_Buffer_MemoryLayout_Tiled_SIZE;
-  layout.tiled.minor_to_major = shape->minor_to_major;
-  layout.tiled.minor_to_major_size = (size_t)shape->ndim;
-  IST_PJRT_ARGS(PJRT_Client_CreateViewOfDeviceBuffer_Args, view);
-  view.client = client->client;
-  view.device_buffer_ptr = data;
-  view.dims = shape->dims;
-  view.num_dims = (size_t)shape->ndim;
-  view.element_type = shape->type;
-  view.layout = shape->minor_to_major != NULL ? &layout : NULL;
-  view.device = memory->device;
-  view.memory = memory->is_default ? NULL : memory->memory;
-  view.on_delete_callback = on_delete;
-  view.on_delete_callback_arg = arg;
+  PJRT_Buffer_MemoryLayout layout;
+  bool told = shape->minor_to_major != NULL;
+  if (told) layout = tiled_layout(shape);
+  // Every field is named, so that none is cleared first.
+  PJRT_Client_CreateViewOfDeviceBuffer_Args view = {
+      .struct_size = PJRT_Client_CreateViewOfDeviceBuffer_Args_SIZE,
+      .extension_start = NULL,
+      .client = client->client,
+      .device_buffer_ptr = data,
+      .dims = shape->dims,
+      .num_dims = (size_t)shape->ndim,
+      .element_type = shape->type,
+      .layout = told ? &layout : NULL,
+      .device = memory->device,
+      .on_delete_callback = on_delete,
+      .on_delete_callback_arg = arg,
+      .stream = 0,
+      .buffer = NULL,
+      .memory = memory->is_default ? NULL : memory->memory};
   code = ist__pjrt_call(pjrt, IST_SLOT_Client_CreateViewOfDeviceBuffer, &view,
                         err);
   if (code != IST_OK) return code;

@@ -18,12 +18,26 @@
 ist__pjrt_tensor *ist__pjrt_tensor_make(const ist__pjrt_client *client,
                                         int32_t ndim, ist_error *err) {
   size_t size = sizeof(ist__pjrt_tensor) + 2 * (size_t)ndim * sizeof(int64_t);
-  ist__pjrt_tensor *tensor = ist__alloc_zero(client->env, size);
+  ist__pjrt_tensor *tensor =
+      ist__alloc(client->env, size, _Alignof(max_align_t));
   if (tensor == NULL) {
     ist__error_memory(err, "a buffer's description", size);
     return NULL;
   }
+  // Field by field, without the adoption and the numbers, which are the
+  // caller's: an import has no time to clear them.
+  tensor->buffer = NULL;
+  tensor->memory = NULL;
+  tensor->dtype = NULL;
+  tensor->count = 0;
   tensor->ndim = ndim;
+  tensor->is_view = false;
+  tensor->is_borrowed = false;
+  tensor->returned = NULL;
+  tensor->returned_self = NULL;
+  tensor->permuted = false;
+  tensor->order_known = false;
+  tensor->dynamic = false;
   return tensor;
 }
 
@@ -83,10 +97,31 @@ static ist_code placed_dtype(const ist__pjrt_client *client,
   return IST_OK;
 }
 
+// Fills in extents, order and count of what is dense and row-major and has
+// elements, which is most: in one loop. False: nothing is known yet.
+static bool placed_row_major(const DLTensor *view, ist__pjrt_tensor *tensor) {
+  int64_t *dims = ist__pjrt_tensor_dims(tensor);
+  int64_t *order = ist__pjrt_tensor_order(tensor);
+  uint64_t count = 1;
+  for (int32_t i = view->ndim - 1; i >= 0; i--) {
+    int64_t extent = view->shape[i];
+    if (extent < 1 || (extent > 1 && view->strides[i] != (int64_t)count) ||
+        !ist__mul_u64(count, (uint64_t)extent, &count) ||
+        count > INT64_MAX / 16) {
+      return false;
+    }
+    dims[i] = extent;
+    order[view->ndim - 1 - i] = i;
+  }
+  tensor->count = count;
+  return true;
+}
+
 // Fills in extents and order; packed elements come in row-major only.
 static ist_code placed_order(const ist__pjrt_client *client,
                              const DLTensor *view, ist__pjrt_tensor *tensor,
                              ist_error *err) {
+  if (placed_row_major(view, tensor)) return IST_OK;
   const char *name = client->plugin.pjrt.name;
   int64_t *order = ist__pjrt_tensor_order(tensor);
   if (view->ndim > 0) {
@@ -147,29 +182,47 @@ static char *placed_bytes(const ist_placement *source) {
 
 // ---- views
 
+// Views data through the tensor's own adoption. Takes tensor: a failure frees
+// it.
+static ist_code view_data(ist__pjrt_client *client, ist__pjrt_tensor *tensor,
+                          void *data, ist_release_fn release, void *self,
+                          ist_error *err) {
+  ist__pjrt_shape shape = shape_of(tensor);
+  ist__pjrt_adoption *kept = &tensor->adoption;
+  kept->client = client;
+  kept->release = release;
+  kept->self = self;
+  ist_code code = ist__pjrt_view_foreign_in(&kept, tensor->memory, &shape, data,
+                                            &tensor->buffer, err);
+  if (code != IST_OK) {
+    ist__free(client->env, kept);
+    return code;
+  }
+  tensor->is_view = true;
+  tensor->order_known = true;
+  return IST_OK;
+}
+
 ist_code ist__pjrt_adopt(void *self, const ist_placement *source, void **out,
                          ist_error *err) {
   ist__pjrt_client *client = self;
   ist__pjrt_tensor *tensor = NULL;
   ist_code code = describe(client, source, &tensor, err);
   if (code != IST_OK) return code;
-  ist__pjrt_shape shape = shape_of(tensor);
-  code = ist__pjrt_view_foreign(client, tensor->memory, &shape,
-                                placed_bytes(source), source->release,
-                                source->release_self, &tensor->buffer, err);
-  if (code != IST_OK) {
-    ist__free(client->env, tensor);
-    return code;
-  }
-  tensor->order_known = true;
-  *out = tensor;
-  return IST_OK;
+  code = view_data(client, tensor, placed_bytes(source), source->release,
+                   source->release_self, err);
+  if (code == IST_OK) *out = tensor;
+  return code;
 }
 
 PJRT_Buffer *ist__pjrt_tensor_free(const ist__pjrt_client *client,
                                    ist__pjrt_tensor *tensor) {
   PJRT_Buffer *buffer = tensor->buffer;
-  ist__free(client->env, tensor);
+  if (tensor->is_view) {
+    ist__pjrt_adoption_leave(&tensor->adoption, NULL);
+  } else {
+    ist__free(client->env, tensor);
+  }
   return buffer;
 }
 
@@ -178,10 +231,13 @@ void ist__pjrt_release(void *self, void *buffer) {
   ist__pjrt_tensor *tensor = buffer;
   ist_release_fn returned = tensor->returned;
   void *returned_self = tensor->returned_self;
-  if (!tensor->is_borrowed) {
-    ist__pjrt_destroy(&client->plugin.pjrt, tensor->buffer);
+  PJRT_Buffer *ours = tensor->is_borrowed ? NULL : tensor->buffer;
+  if (tensor->is_view) {
+    ist__pjrt_adoption_leave(&tensor->adoption, ours);
+  } else {
+    ist__pjrt_destroy(&client->plugin.pjrt, ours);
+    ist__free(client->env, tensor);
   }
-  ist__pjrt_tensor_free(client, tensor);
   if (returned != NULL) returned(returned_self);
 }
 
@@ -230,7 +286,7 @@ static void *staging(const ist__pjrt_client *client,
 
 // Where the plugin can view memory it views a copy in a block of ours: its own
 // copy takes several times as long, and elements under a byte it takes unpacked
-// only, which would be a second copy.
+// only, which would be a second copy. Takes tensor: a failure frees it.
 static ist_code copy_in_viewed(ist__pjrt_client *client,
                                ist__pjrt_tensor *tensor, void *data,
                                ist_error *err) {
@@ -239,17 +295,14 @@ static ist_code copy_in_viewed(ist__pjrt_client *client,
   host_view(tensor, NULL, false, NULL, &to);
   to.data = ist__block_make(client->context, to.nbytes,
                             tensor->memory->capability->alignment);
-  if (to.data == NULL) return ist__error_memory(err, "a copy", to.nbytes);
-  ist__strided_copy(client->env->copy_engine, &from, &to);
-  ist__pjrt_shape shape = shape_of(tensor);
-  ist_code code =
-      ist__pjrt_view_foreign(client, tensor->memory, &shape, to.data,
-                             ist__block_release, to.data, &tensor->buffer, err);
-  if (code == IST_OK) {
-    tensor->order_known = true;
-  } else {
-    ist__block_release(to.data);
+  if (to.data == NULL) {
+    ist__free(client->env, tensor);
+    return ist__error_memory(err, "a copy", to.nbytes);
   }
+  ist__strided_copy(client->env->copy_engine, &from, &to);
+  ist_code code =
+      view_data(client, tensor, to.data, ist__block_release, to.data, err);
+  if (code != IST_OK) ist__block_release(to.data);
   return code;
 }
 
@@ -272,7 +325,7 @@ ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
       (tensor->memory->capability->can & IST_CAN_ADOPT) != 0) {
     code = copy_in_viewed(client, tensor, placed_bytes(source), err);
     if (code == IST_OK) *out = tensor;
-    goto done;
+    return code;
   }
   if (tensor->dtype->bits < 8 && tensor->count > 0) {
     unpacked = staging(client, tensor, err);

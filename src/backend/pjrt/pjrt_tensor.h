@@ -5,16 +5,18 @@
 #ifndef ISTHMUS_BACKEND_PJRT_PJRT_TENSOR_H_
 #define ISTHMUS_BACKEND_PJRT_PJRT_TENSOR_H_
 
-#include "backend/pjrt/client.h"
+#include "backend/pjrt/foreign.h"
 #include "tensor/dtype.h"
 
 // A buffer of the backend: the plugin's, with what must not be asked again.
 typedef struct ist__pjrt_tensor {
+  ist__pjrt_adoption adoption;  // used when is_view
   PJRT_Buffer *buffer;
   const ist__pjrt_memory *memory;
   const ist__dtype *dtype;
   uint64_t count;  // elements
   int32_t ndim;
+  bool is_view;      // of memory that is not the plugin's
   bool permuted;     // else row-major
   bool order_known;  // shape is what the plugin was told or has told
   bool dynamic;      // padded on the device; the extents here are the true ones
