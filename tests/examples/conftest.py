@@ -4,6 +4,8 @@ each device plugin that is installed here."""
 
 import importlib.util
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,27 @@ def build():
     if not (folder / "libisthmus.a").is_file():
         pytest.fail(f"{folder}: no build there; run ./dev build first")
     return folder
+
+
+def run(*command, **more):
+    done = subprocess.run([str(part) for part in command], text=True,
+                          capture_output=True, **more)
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return done.stdout
+
+
+def tool(name):
+    path = shutil.which(name)
+    if not path:
+        pytest.fail(f"{name}: not found; needed to build the example")
+    return path
+
+
+@pytest.fixture(scope="session")
+def installed(build, tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("installed") / "with a space"
+    # By component, so that the build's one manifest, which uninstall reads, is
+    # left to whoever installs for real.
+    run(tool("cmake"), "--install", build, "--prefix", prefix,
+        "--component", "Unspecified")
+    return prefix

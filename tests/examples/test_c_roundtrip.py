@@ -9,35 +9,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import run, tool
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "c_roundtrip"
 SAYS = ("in:  alias, 0 bytes moved\n"
         "out: alias, 0 bytes moved\n"
         "same memory: yes\n")
-
-
-def run(*command, **more):
-    done = subprocess.run([str(part) for part in command], text=True,
-                          capture_output=True, **more)
-    assert done.returncode == 0, (command, done.stdout, done.stderr)
-    return done.stdout
-
-
-def tool(name):
-    path = shutil.which(name)
-    if not path:
-        pytest.fail(f"{name}: not found; needed to build the example")
-    return path
-
-
-@pytest.fixture(scope="module")
-def installed(build, tmp_path_factory):
-    prefix = tmp_path_factory.mktemp("installed") / "with a space"
-    # By component, so that the build's one manifest, which uninstall reads, is
-    # left to whoever installs for real.
-    run(tool("cmake"), "--install", build, "--prefix", prefix,
-        "--component", "Unspecified")
-    return prefix
 
 
 @pytest.fixture(scope="module")
