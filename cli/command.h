@@ -230,6 +230,13 @@ void ist__json_plugin(ist__json *json, const ist_pjrt_report *report,
 void ist__print_capabilities(ist__cmd *cmd, const ist_pjrt_report *report,
                              const ist_device *device);
 
+// ----------------------------------------------------- command_memory.c --
+
+// What a device's plugin tells of its memory, as a line or as a member of the
+// open object (json not NULL); nothing where it tells nothing.
+void ist__print_memory_use(FILE *file, ist__json *json,
+                           const ist_device *device);
+
 // -------------------------------------------------------------- verb_*.c --
 
 int ist__verb_doctor(ist__cmd *cmd);

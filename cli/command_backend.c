@@ -273,9 +273,9 @@ static void walk_device(walk *w, const ist_device *device) {
   for (size_t i = 0; i < info.memory_count; i++) {
     walk_memory(w, device, &info, i);
   }
-  if (w->json == NULL) return;
-  ist__json_close(w->json, ']');
-  ist__json_close(w->json, '}');
+  if (w->json != NULL) ist__json_close(w->json, ']');
+  ist__print_memory_use(w->cmd->report, w->json, device);
+  if (w->json != NULL) ist__json_close(w->json, '}');
 }
 
 static void say_backend_head(walk *w, const char *place) {

@@ -191,6 +191,34 @@ IST_API ist_code ist_pjrt_report_attribute(const ist_pjrt_report *report,
                                            size_t index, ist_option *out,
                                            ist_error *err);
 
+// ----------------------------------------------------------------- memory --
+
+// What a plugin tells of a device's memory, in bytes but for num_allocs; -1
+// where it does not tell, as most do not tell all.
+typedef struct ist_pjrt_memory_use {
+  size_t struct_size;  // sizeof(ist_pjrt_memory_use)
+  int64_t bytes_in_use;
+  int64_t peak_bytes_in_use;
+  int64_t num_allocs;
+  int64_t largest_alloc_size;
+  int64_t bytes_limit;
+  int64_t bytes_reserved;
+  int64_t peak_bytes_reserved;
+  int64_t bytes_reservable_limit;
+  int64_t largest_free_block_bytes;
+  int64_t pool_bytes;
+  int64_t peak_pool_bytes;
+  int64_t peak_allocated_bytes;
+} ist_pjrt_memory_use;
+
+// Asks a device on a PJRT plugin how its memory is used. An error
+// IST_ERR_OUT_OF_DEVICE_MEMORY has the same in its message.
+// Borrows device. Fails: ARGUMENT (on no PJRT plugin), PLUGIN_SLOT (the plugin
+// keeps no statistics), PLUGIN. Threads: any. Since: 0.1.
+IST_API ist_code ist_pjrt_memory_stats(const ist_device *device,
+                                       ist_pjrt_memory_use *out,
+                                       ist_error *err);
+
 #ifdef __cplusplus
 }
 #endif

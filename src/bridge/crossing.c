@@ -32,6 +32,7 @@ ist_code ist__target_make(const ist_device *device, const ist_options *options,
 static bool can_do_without_loan(const ist_tensor *tensor, ist_code code) {
   bool refused = code == IST_ERR_PLUGIN || code == IST_ERR_PLUGIN_SLOT ||
                  code == IST_ERR_NOT_ADDRESSABLE ||
+                 code == IST_ERR_OUT_OF_DEVICE_MEMORY ||
                  code == IST_ERR_TARGET_LAYOUT || code == IST_ERR_BACKEND_ABI;
   return refused &&
          (ist__tensor_capability(tensor)->can & IST_CAN_COPY_OUT) != 0;

@@ -70,6 +70,9 @@ static PJRT_Error *rule_failure(int function, int n) {
   if (has(rules->fail, function, n))
     return lying_error(PJRT_Error_Code_INTERNAL,
                        "lying plugin: %s fails on call %d", name, n);
+  if (has(rules->exhausted, function, n))
+    return lying_error(PJRT_Error_Code_RESOURCE_EXHAUSTED,
+                       "lying plugin: %s has no room", name);
   if (is_an_end(function)) return NULL;
   int total = atomic_fetch_add(&lying.total_calls, 1) + 1;
   if (rules->fail_any != total) return NULL;

@@ -217,8 +217,8 @@ static void failing_program__keeps_the_plugins_code(void **state) {
                  .input_count = 1,
                  .outputs = &out,
                  .output_count = 1};
-  assert_refused(ist_program_run(program, &how, &bench.err), IST_ERR_PLUGIN,
-                 bench.err, "out of memory");
+  assert_refused(ist_program_run(program, &how, &bench.err),
+                 IST_ERR_OUT_OF_DEVICE_MEMORY, bench.err, "out of memory");
   assert_int_equal(bench.err.native, 8);
   assert_null(out);
   ist_tensor_release(in);

@@ -171,6 +171,13 @@ static ist_code step_give(journey *j) {
 }
 
 // All that can be found out, on every memory.
+static ist_code step_memory(journey *j) {
+  ist_pjrt_memory_use use = {.struct_size = sizeof use};
+  ist_code code =
+      ist_pjrt_memory_stats(bench_device(&j->bench, 0), &use, &j->bench.err);
+  return code == IST_ERR_PLUGIN_SLOT ? IST_OK : code;  // most keep none
+}
+
 static ist_code step_report(journey *j) {
   ist_pjrt_report *report = NULL;
   ist_code code = ist_pjrt_report_create(bench_device(&j->bench, 0), &report,
@@ -187,7 +194,7 @@ static ist_code step_report(journey *j) {
 ist_code journey_go(journey *j) {
   static ist_code (*const steps[])(journey *j) = {
       step_open,    step_import, step_move, step_export, step_run,
-      step_dynamic, step_delete, step_give, step_report};
+      step_dynamic, step_delete, step_give, step_report, step_memory};
   ist_code code = IST_OK;
   for (size_t i = 0; i < COUNT_OF(steps) && code == IST_OK; i++)
     code = steps[i](j);

@@ -202,6 +202,12 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
                              "implement it: %s; needs a plugin that does",
                              pjrt->name, slot_names[slot], line);
   }
+  if (native == PJRT_Error_Code_RESOURCE_EXHAUSTED) {
+    return ist__error_native(err, IST_ERR_OUT_OF_DEVICE_MEMORY, native,
+                             "%s: %s is out of memory: %s; needs memory that "
+                             "is free",
+                             pjrt->name, slot_names[slot], line);
+  }
   // What is said of a program goes on after this.
   const char *needs =
       code == IST_ERR_PROGRAM ? "" : "; needs a call that the plugin can do";

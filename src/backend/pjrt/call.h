@@ -45,7 +45,8 @@ bool ist__pjrt_has(const ist__pjrt *pjrt, int slot);
 // caller can do without. On failure args may hold anything
 // that the plugin wrote: look at no output.
 // Fails: PLUGIN_SLOT (not there, or answers that it is not implemented),
-// PLUGIN (the plugin's own error, its code in native), INTERNAL (a test).
+// OUT_OF_DEVICE_MEMORY, PLUGIN (the plugin's own error, its code in native),
+// INTERNAL (a test).
 ist_code ist__pjrt_call(const ist__pjrt *pjrt, int slot, void *args,
                         ist_error *err);
 

@@ -6,6 +6,7 @@
 #include <isthmus/backend.h>
 
 #include "backend/backend.h"
+#include "backend/pjrt/device_memory.h"
 #include "backend/pjrt/pjrt_tensor.h"
 #include "backend/pjrt/probe.h"
 #include "backend/pjrt/program.h"
@@ -57,6 +58,7 @@ static const ist_backend_ops pjrt_ops = {
 static ist_code make_backend(ist_context *context, ist__pjrt_client *client,
                              ist_backend **out, ist_error *err) {
   ist_backend_ops ops = pjrt_ops;
+  ist__pjrt_memory_watch(&ops);
   bool runs_programs = false;
   atomic_fetch_add(&client->plugin.pjrt.trying, 1);
   ist_code code = ist__pjrt_probe(client, err);
