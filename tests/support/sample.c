@@ -35,6 +35,7 @@ static const struct {
     [SAMPLE_BROADCAST] =
         {"broadcast", 2, {4, 3}, {0, 1}, 0, IST_LAYOUT_OVERLAP},
     [SAMPLE_EMPTY] = {"empty", 3, {2, 0, 4}, {7, -3, 0}, 0, 0},
+    [SAMPLE_ONES] = {"ones", 3, {1, 5, 1}, {-99, 1, 77}, 0, 0},
 };
 
 const char *sample_layout_name(sample_layout layout) {

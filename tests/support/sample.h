@@ -17,6 +17,7 @@ typedef enum sample_layout {
   SAMPLE_NEGATIVE,
   SAMPLE_BROADCAST,
   SAMPLE_EMPTY,
+  SAMPLE_ONES,  // row-major: a stride of an extent of 1 says nothing
   SAMPLE_LAYOUTS
 } sample_layout;
 
