@@ -59,6 +59,22 @@ PJRT_Buffer *bare_view(const bare_pjrt *bare, float *data, int64_t count,
   return view.buffer;
 }
 
+void bare_await_event(const bare_pjrt *bare, PJRT_Event *event) {
+  IST_PJRT_ARGS(PJRT_Event_Await_Args, wait);
+  wait.event = event;
+  bare_call(bare, IST_SLOT_Event_Await, &wait);
+  IST_PJRT_ARGS(PJRT_Event_Destroy_Args, end);
+  end.event = event;
+  bare_call(bare, IST_SLOT_Event_Destroy, &end);
+}
+
+void bare_await(const bare_pjrt *bare, PJRT_Buffer *buffer) {
+  IST_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args, ready);
+  ready.buffer = buffer;
+  bare_call(bare, IST_SLOT_Buffer_ReadyEvent, &ready);
+  bare_await_event(bare, ready.event);
+}
+
 void bare_destroy(const bare_pjrt *bare, PJRT_Buffer *buffer) {
   IST_PJRT_ARGS(PJRT_Buffer_Destroy_Args, destroy);
   destroy.buffer = buffer;

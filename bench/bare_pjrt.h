@@ -24,6 +24,10 @@ void bare_call(const bare_pjrt *bare, enum ist_pjrt_slot slot, void *args);
 PJRT_Buffer *bare_view(const bare_pjrt *bare, float *data, int64_t count,
                        ist_pjrt_on_delete on_delete);
 
+// Waits for an event and destroys it; for a buffer's values.
+void bare_await_event(const bare_pjrt *bare, PJRT_Event *event);
+void bare_await(const bare_pjrt *bare, PJRT_Buffer *buffer);
+
 // Destroys a buffer.
 void bare_destroy(const bare_pjrt *bare, PJRT_Buffer *buffer);
 

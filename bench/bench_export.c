@@ -41,18 +41,6 @@ static void export(void *self, size_t times) {
   }
 }
 
-static void await(const bare_pjrt *bare, PJRT_Buffer *buffer) {
-  IST_PJRT_ARGS(PJRT_Buffer_ReadyEvent_Args, ready);
-  ready.buffer = buffer;
-  bare_call(bare, IST_SLOT_Buffer_ReadyEvent, &ready);
-  IST_PJRT_ARGS(PJRT_Event_Await_Args, wait);
-  wait.event = ready.event;
-  bare_call(bare, IST_SLOT_Event_Await, &wait);
-  IST_PJRT_ARGS(PJRT_Event_Destroy_Args, end);
-  end.event = ready.event;
-  bare_call(bare, IST_SLOT_Event_Destroy, &end);
-}
-
 static void bare_calls(void *self, size_t times) {
   export_bench *bench = self;
   const bare_pjrt *bare = &bench->bare;
@@ -66,7 +54,7 @@ static void bare_calls(void *self, size_t times) {
     IST_PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, layout);
     layout.buffer = bench->buffer;
     bare_call(bare, IST_SLOT_Buffer_GetMemoryLayout, &layout);
-    await(bare, bench->buffer);
+    bare_await(bare, bench->buffer);
     IST_PJRT_ARGS(PJRT_Buffer_IncreaseExternalReferenceCount_Args, hold);
     hold.buffer = bench->buffer;
     bare_call(bare, IST_SLOT_Buffer_IncreaseExternalReferenceCount, &hold);

@@ -35,6 +35,8 @@ BENCHES = {
                  201, 50, "python"),
     "copy": ("copies between layouts; peer: memcpy; also NumPy and torch",
              201, 1000, "copy"),
+    "pjrt": ("plugins: views, exports, runs, copies, Python; peers: the bare "
+             "calls, pypjrt, jax", 301, 100, "pjrt"),
     "roofline": ("reads, writes and copies by plain loops; peer: memcpy",
                  201, 100, "roofline"),
 }
@@ -50,11 +52,21 @@ def run_copies(rounds, iterations, chosen):
     return made
 
 
+def run_plugins(rounds, iterations, chosen):
+    from bench_pjrt import Table, run_pjrt
+    table = Table()
+    made = run_pjrt(rounds, iterations, chosen.quick, table.show)
+    table.close()
+    return made
+
+
 def run_bench(name, rounds, iterations, chosen):
     """The cases of one bench, and the versions of what it met."""
     kind = BENCHES[name][3]
     if kind == "copy":
         return run_copies(rounds, iterations, chosen)
+    if kind == "pjrt":
+        return run_plugins(rounds, iterations, chosen)
     if kind == "roofline":
         from bench_roofline import run_roofline
         return run_roofline(rounds, iterations, chosen.quick)
@@ -147,7 +159,7 @@ def record_bench(name, chosen):
     cases, versions = run_bench(name, rounds, iterations, chosen)
     result = {"name": name, "what": what,
               **describe_run(rounds, iterations, versions), "cases": cases}
-    if kind != "copy":
+    if kind not in ("copy", "pjrt"):
         show(result)
     elif chosen.cases:
         return

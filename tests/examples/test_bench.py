@@ -48,7 +48,7 @@ def run_quickly(name, build, folder):
 
 
 @pytest.mark.parametrize("name", ["host", "view", "export", "exchange",
-                                  "roofline"])
+                                  "roofline", "pjrt"])
 def test_each_bench__runs_and_records_all_fields(name, build, tmp_path):
     run_quickly(name, build, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"{name}.json"]
@@ -63,6 +63,20 @@ def test_the_copy_bench__records_goals_and_draws(build, tmp_path):
     drawn = (tmp_path / "copy.png").is_file()
     assert drawn or "no chart: matplotlib is not installed" in done.stderr
     assert drawn == bool(importlib.util.find_spec("matplotlib"))
+
+
+def test_the_pjrt_bench__judges_by_the_least_of_the_rounds():
+    sys.path.insert(0, str(BENCH.parent))
+    try:
+        from bench_pjrt import judge
+    finally:
+        sys.path.remove(str(BENCH.parent))
+    case = {"name": "import a view, P", "ours": {"min_ns": 900},
+            "difference_min_ns": 101, "ratio_min": 1.1}
+    assert [goal["met"] for goal in judge(case)] == [False]
+    case["difference_min_ns"] = 100
+    assert [goal["met"] for goal in judge(case)] == [True]
+    assert judge({**case, "name": "open again"}) == []
 
 
 WRONG = """
