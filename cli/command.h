@@ -54,6 +54,7 @@ typedef struct ist__cmd {
   char doing[80];  // what it says
   int percent;     // and the number after it; -1: none
   ist__words operands, outputs, plugins, vias;
+  bool trusted;         // plugins are opened in this process at once
   ist_option *options;  // of the backends
   size_t option_count;
   const char *dtype, *shape, *strides, *address;

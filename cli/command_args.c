@@ -184,6 +184,9 @@ static int take(ist__cmd *cmd, int option, const char *argument) {
     case OPTION_ASTYPE:
       cmd->astype = argument;
       break;
+    case OPTION_TRUSTED:
+      cmd->trusted = true;
+      break;
     case OPTION_SATURATE:
       cmd->saturate = true;
       break;

@@ -53,7 +53,8 @@ ist_code ist__cmd_backend(ist__cmd *cmd, const char *kind, const char *path,
   ist_backend_options options = {.struct_size = sizeof options,
                                  .path = path[0] == '\0' ? NULL : path,
                                  .options = cmd->options,
-                                 .option_count = cmd->option_count};
+                                 .option_count = cmd->option_count,
+                                 .trusted = cmd->trusted};
   // The options of the command line are for devices, and host has none.
   if (strcmp(kind, "host") == 0) options.option_count = 0;
   ist__cmd_progress(cmd, "opening %s", path[0] == '\0' ? kind : path);

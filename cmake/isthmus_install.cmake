@@ -9,6 +9,7 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/isthmus")
 install(CODE "set(ISTHMUS_FOLDERS
     ${CMAKE_INSTALL_LIBDIR}/cmake/isthmus ${CMAKE_INSTALL_LIBDIR}/pkgconfig
     ${CMAKE_INSTALL_INCLUDEDIR}/isthmus ${CMAKE_INSTALL_BINDIR}
+    ${CMAKE_INSTALL_LIBEXECDIR}/isthmus
     ${CMAKE_INSTALL_MANDIR}/man1
     ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
@@ -25,6 +26,7 @@ install(TARGETS isthmus_shared isthmus_static EXPORT isthmus_targets
 if(TARGET isthmus_command)
   install(TARGETS isthmus_command
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS isthmus_probe RUNTIME DESTINATION "${ISTHMUS_PROBE_DIR}")
   install(FILES cli/isthmus.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
   set(completions "${CMAKE_INSTALL_DATADIR}")
   install(FILES cli/completions/isthmus.bash RENAME isthmus

@@ -7,6 +7,17 @@ target_include_directories(isthmus_objects PRIVATE
 target_link_libraries(isthmus_objects PRIVATE isthmus_flags)
 target_compile_definitions(isthmus_objects PRIVATE IST_BUILD)
 
+# Where an installed library, or a program beside the command, finds the program
+# isthmus-probe: relative, so that an installation may be moved.
+set(ISTHMUS_PROBE_DIR "${CMAKE_INSTALL_LIBEXECDIR}/isthmus")
+foreach(from LIB BIN)
+  file(RELATIVE_PATH up "${CMAKE_INSTALL_FULL_${from}DIR}"
+    "${CMAKE_INSTALL_FULL_LIBEXECDIR}/isthmus")
+  set_property(SOURCE
+    "${PROJECT_SOURCE_DIR}/src/backend/pjrt/child_program.c" APPEND PROPERTY
+    COMPILE_DEFINITIONS "IST_PROBE_FROM_${from}=\"${up}\"")
+endforeach()
+
 # Inner loops of copies and conversions: more optimised, and files for each
 # instruction set: the sources ask the compiler what it builds for, and so do
 # their flags.

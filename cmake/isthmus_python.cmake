@@ -37,6 +37,7 @@ if(SKBUILD)
   install(FILES ${ISTHMUS_HEADERS} DESTINATION isthmus/include/isthmus
     COMPONENT python)
   if(TARGET isthmus_command)
-    install(TARGETS isthmus_command DESTINATION isthmus/bin COMPONENT python)
+    install(TARGETS isthmus_command isthmus_probe DESTINATION isthmus/bin
+      COMPONENT python)
   endif()
 endif()

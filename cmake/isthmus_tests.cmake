@@ -28,6 +28,15 @@ if(lying)
   target_link_libraries(lying_pjrt PRIVATE isthmus_flags Threads::Threads)
 endif()
 
+# A plugin that misbehaves where its environment says, for the child process.
+add_library(crashing_pjrt MODULE
+  "${PROJECT_SOURCE_DIR}/tests/crashing_pjrt/crashing.c")
+set_target_properties(crashing_pjrt PROPERTIES PREFIX ""
+  LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+target_include_directories(crashing_pjrt PRIVATE
+  "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(crashing_pjrt PRIVATE isthmus_flags ${CMAKE_DL_LIBS})
+
 file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.c")
 set(test_includes "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src"
   "${PROJECT_SOURCE_DIR}/tests")
@@ -67,6 +76,7 @@ foreach(source IN LISTS tests)
   get_filename_component(name "${source}" NAME_WE)
   get_filename_component(folder "${source}" DIRECTORY)
   get_filename_component(folder "${folder}" NAME)
+  list(APPEND test_folders "${folder}")
   add_executable(${name} "${source}")
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${folder}")
@@ -79,7 +89,24 @@ foreach(source IN LISTS tests)
   set_tests_properties(${folder}/${name} PROPERTIES
     ENVIRONMENT "${test_environment}")
   if(lying)
-    add_dependencies(${name} lying_pjrt)
+    add_dependencies(${name} lying_pjrt crashing_pjrt isthmus_probe)
+  endif()
+endforeach()
+
+list(REMOVE_DUPLICATES test_folders)
+
+# The library is part of each test, so isthmus-probe is looked for beside it;
+# for another machine's processor it is started by the emulator.
+foreach(folder IN LISTS test_folders)
+  set(beside "${PROJECT_BINARY_DIR}/tests/${folder}/isthmus-probe")
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+    file(GENERATE OUTPUT "${beside}" CONTENT
+      "#!/bin/sh\nexec ${emulator} \"$<TARGET_FILE:isthmus_probe>\" \"$@\"\n"
+      FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  else()
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${folder}")
+    file(CREATE_LINK "${PROJECT_BINARY_DIR}/isthmus-probe" "${beside}" SYMBOLIC)
   endif()
 endforeach()
 

@@ -32,6 +32,7 @@ dev_link_package() {
     ln -s "$PWD/$file" "$package/"
   done
   ln -s "$PWD/build/isthmus" "$package/bin/isthmus"
+  ln -s "$PWD/build/isthmus-probe" "$package/bin/isthmus-probe"
   ln -s "$PWD/include/isthmus" "$package/include/isthmus"
   site=$(.venv/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')
   echo "$PWD/build/python" >"$site/isthmus_build.pth"

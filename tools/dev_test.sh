@@ -29,6 +29,7 @@ dev_build_arm64() {
   dev_cmake build/arm64 -DCMAKE_SYSTEM_NAME=Linux \
     -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
     -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc \
+    "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;/usr/aarch64-linux-gnu" \
     -DCMOCKA_INCLUDE="$root/include" -DISTHMUS_JSMN_INCLUDE="$root/include" \
     -DCMOCKA_LIBRARY="$root/lib/aarch64-linux-gnu/libcmocka.so" \
     -DCMAKE_BUILD_RPATH="$root/lib/aarch64-linux-gnu"

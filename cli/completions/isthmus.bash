@@ -37,19 +37,19 @@ _isthmus() {
   esac
   case $verb:$word in
     doctor:-*)
-      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --option -O' -- "$word"))
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --option -O --trusted' -- "$word"))
       return ;;
     probe:-*)
-      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --option -O' -- "$word"))
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --option -O --trusted' -- "$word"))
       return ;;
     move:-*)
-      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --via --option -O --copy -c --read-only --mutable-source --dtype -d --astype --saturate' -- "$word"))
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --via --option -O --trusted --copy -c --read-only --mutable-source --dtype -d --astype --saturate' -- "$word"))
       return ;;
     run:-*)
-      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --output -o --option -O --copy -c --read-only --mutable-source --dtype -d' -- "$word"))
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --output -o --option -O --trusted --copy -c --read-only --mutable-source --dtype -d' -- "$word"))
       return ;;
     route:-*)
-      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --option -O --copy -c --read-only --mutable-source --dtype -d --shape --strides --address --grant' -- "$word"))
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --option -O --trusted --copy -c --read-only --mutable-source --dtype -d --shape --strides --address --grant' -- "$word"))
       return ;;
     explain:-*)
       COMPREPLY=($(compgen -W '--help -h --version -V --json -j' -- "$word"))

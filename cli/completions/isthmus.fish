@@ -17,6 +17,7 @@ complete -c isthmus -n '__isthmus_verb doctor run' -l plugin -s p -r -d 'a PJRT 
 complete -c isthmus -n '__isthmus_verb run' -l output -s o -r -d 'where a result goes; what follows up to the next option are outputs too'
 complete -c isthmus -n '__isthmus_verb move' -l via -r -d 'a device to pass through on the way; may be given several times'
 complete -c isthmus -n '__isthmus_verb doctor probe move run route' -l option -s O -x -d 'an option of the backend opened; TYPE is string, int, ints, float or bool, and is guessed from VALUE when left out'
+complete -c isthmus -n '__isthmus_verb doctor probe move run route' -l trusted -d 'open plugins in this process at once, and not in one of their own first; one that crashes ends the command'
 complete -c isthmus -n '__isthmus_verb move run route' -l copy -s c -x -a 'auto never always' -d 'alias if it can and copy if it must; alias or refuse; always copy'
 complete -c isthmus -n '__isthmus_verb move run route' -l read-only -x -a 'auto refuse copy allow' -d 'what to do when a target could write memory that is read-only'
 complete -c isthmus -n '__isthmus_verb move run route' -l mutable-source -x -a 'alias copy' -d 'what to do when the source may be written later'

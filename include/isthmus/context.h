@@ -69,6 +69,13 @@ typedef struct ist_context_options {
   // Most bytes that the pool of blocks keeps idle: ist_context_block_pool.
   // 0: 512 MiB; negative: none.
   int64_t block_pool_bytes;
+  // The program isthmus-probe, in which an unknown plugin is opened first.
+  // NULL: the one beside the library, or, where the library is part of an
+  // executable, beside that. Copied.
+  const char *probe_program;
+  // How long a plugin may take to be opened there, in milliseconds, before it
+  // is killed. 0: 120 000.
+  int32_t probe_deadline_ms;
 } ist_context_options;
 
 // Makes a context; options may be NULL. Where this header is read it is the

@@ -66,12 +66,17 @@ typedef struct ist_backend_options {
   const char *path;  // the plugin's file, for kind "pjrt"
   const ist_option *options;
   size_t option_count;
+  // Opens the plugin in this process at once. false: a plugin that this context
+  // has not opened yet with these options is first opened in a process of its
+  // own (isthmus-probe), so that one that kills itself costs an error.
+  bool trusted;
 } ist_backend_options;
 
 // Opens a backend of a kind: "host", "template" (options: addressable,
 // alignment, devices) or "pjrt" (options->path, and the plugin's own options).
 // Opening a plugin runs its code. Gives *out.
-// Fails: ARGUMENT, OPTION, NO_BACKEND, PLUGIN_*, NO_ALLOCATION.
+// Fails: ARGUMENT, OPTION, NO_BACKEND, PLUGIN_*, NOT_A_PLUGIN, PROBE_MISSING,
+// NO_DEVICE, NO_ALLOCATION.
 // Threads: any. Since: 0.1.
 IST_API ist_code ist_backend_open(ist_context *context, const char *kind,
                                   const ist_backend_options *options,

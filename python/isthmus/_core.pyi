@@ -195,6 +195,7 @@ def open(
     *,
     path: str | os.PathLike[str] | None = None,
     options: Mapping[str, _Option] | None = None,
+    trusted: bool = False,
 ) -> Backend: ...
 def import_host(
     x: Any, grant: int, packing: str | None = None, /

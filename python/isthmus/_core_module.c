@@ -62,8 +62,10 @@ static PyMethodDef methods[] = {
      "as they lie. source_packing: how those of a capsule without a version\n"
      "lie, which cannot say it; a versioned one's flag decides."},
     {"open", FAST(ist__py_open), METH_VARARGS | METH_KEYWORDS,
-     "open(place, *, path=None, options=None)\n--\n\n"
-     "Opens a device runtime: \"host\", \"template\", \"pjrt:P.so#0\"."},
+     "open(place, *, path=None, options=None, trusted=False)\n--\n\n"
+     "Opens a device runtime: \"host\", \"template\", \"pjrt:P.so#0\".\n\n"
+     "An unknown plugin is first opened in a process of its own, so that one\n"
+     "that kills itself raises an Error; trusted=True leaves that out."},
     {"import_host", FAST(ist__py_import_host), METH_FASTCALL, NULL},
     {"wrap", ist__py_wrap, METH_VARARGS, NULL},
     {"export", ist__py_export, METH_VARARGS, NULL},

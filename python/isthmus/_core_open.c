@@ -200,14 +200,15 @@ static PyObject *open_backend(ist__py_state *state, const char *kind,
   Py_END_ALLOW_THREADS return result;
 }
 
-// open(place, *, path=None, options=None) -> Backend
+// open(place, *, path=None, options=None, trusted=False) -> Backend
 PyObject *ist__py_open(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"place", "path", "options", NULL};
+  static char *names[] = {"place", "path", "options", "trusted", NULL};
   ist__py_state *state = ist__py_state_of(module);
   const char *text, *kind, *path = NULL;
   PyObject *path_object = Py_None, *dict = Py_None, *bytes = NULL;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$OO", names, &text,
-                                   &path_object, &dict))
+  int trusted = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$OOp", names, &text,
+                                   &path_object, &dict, &trusted))
     return NULL;
   PyObject *result = NULL;
   all_options all = {0};
@@ -223,7 +224,8 @@ PyObject *ist__py_open(PyObject *module, PyObject *args, PyObject *kwargs) {
   ist_backend_options how = {.struct_size = sizeof how,
                              .path = path,
                              .options = all.list,
-                             .option_count = all.count};
+                             .option_count = all.count,
+                             .trusted = trusted != 0};
   result = open_backend(state, kind, &how, place);
 done:
   options_free(&all);

@@ -61,10 +61,13 @@ ist_code(ist_context_create)(const ist_context_options *options,
   context->env = env;
   ist__refcount_init(&context->refs);
   ist__block_pool_open(&context->block_pool, known.block_pool_bytes);
-  ist_code code =
-      ist__copy_engine_open(&context->copy_engine, &env, &known, err);
+  ist_code code = ist__verdicts_open(&context->verdicts, &env, &known, err);
+  if (code == IST_OK) {
+    code = ist__copy_engine_open(&context->copy_engine, &env, &known, err);
+  }
   if (code == IST_OK) code = ist__host_open(context, &context->host, err);
   if (code != IST_OK) {
+    ist__verdicts_close(&context->verdicts, &env);
     ist__copy_engine_close(&context->copy_engine, &env);
     ist__block_pool_close(&context->block_pool, &env);
     ist__free(&env, context);
@@ -81,6 +84,7 @@ void ist_context_retain(ist_context *context) {
 void ist_context_release(ist_context *context) {
   if (context == NULL || !ist__refcount_drop(&context->refs)) return;
   ist__env env = context->env;
+  ist__verdicts_close(&context->verdicts, &env);
   ist__backend_free(context->host);
   ist__copy_engine_close(&context->copy_engine, &env);
   ist__block_pool_close(&context->block_pool, &env);

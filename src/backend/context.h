@@ -7,6 +7,7 @@
 #define ISTHMUS_BACKEND_CONTEXT_H_
 
 #include "backend/block_pool.h"
+#include "backend/pjrt/verdict.h"
 #include "base/env.h"
 #include "base/refcount.h"
 #include "tensor/copy_engine.h"
@@ -16,6 +17,7 @@ struct ist_context {
   ist__refcount refs;
   ist__copy_engine copy_engine;
   ist__block_pool block_pool;
+  ist__verdicts verdicts;
   // Lives as long as the context and counts its holders on the context.
   ist_backend *host;
 };

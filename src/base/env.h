@@ -12,12 +12,18 @@
 // call fail with IST_ERR_INTERNAL without being made. Set by tests only.
 typedef bool (*ist__call_hook)(void *self, const char *slot);
 
+// Told of each step in a plugin before it is taken, on the thread that takes
+// it: a slot's name, or "loading the file". Set by isthmus-probe only.
+typedef void (*ist__step_fn)(void *self, const char *step);
+
 typedef struct ist__env {
   ist_allocator allocator;
   ist_log_fn log;
   void *log_self;
   ist__call_hook call_hook;
   void *call_hook_self;
+  ist__step_fn step;  // NULL: nobody is told
+  void *step_self;
   // The context's settings for copies of elements, which tensor/ knows; NULL
   // where there is no context.
   const struct ist__copy_engine *copy_engine;
@@ -36,6 +42,10 @@ void ist__log_text(const ist__env *env, ist_log_level level, const char *text);
 // True when a test wants this call to fail.
 static inline bool ist__call_fails(const ist__env *env, const char *slot) {
   return env->call_hook != NULL && env->call_hook(env->call_hook_self, slot);
+}
+
+static inline void ist__step(const ist__env *env, const char *step) {
+  if (env->step != NULL) env->step(env->step_self, step);
 }
 
 #endif  // ISTHMUS_BASE_ENV_H_

@@ -406,7 +406,8 @@ static void open__names_what_it_needs(void **state) {
   ist_code code = ist_backend_open(c.context, "tpu", NULL, &backend, &err);
   assert_refused(code, IST_ERR_NO_BACKEND, err, "host, template or pjrt");
   ist_option option = {.name = "devices", .kind = IST_OPTION_INT64, .int64 = 0};
-  ist_backend_options options = {sizeof options, NULL, &option, 1};
+  ist_backend_options options = {
+      .struct_size = sizeof options, .options = &option, .option_count = 1};
   code = ist_backend_open(c.context, "template", &options, &backend, &err);
   assert_refused(code, IST_ERR_OPTION, err, "devices");
   code = ist_backend_open(c.context, "host", &options, &backend, &err);

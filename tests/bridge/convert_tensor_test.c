@@ -23,7 +23,8 @@ typedef struct world {
 static void begin(world *w, const DLDataType dtype) {
   counted_context_begin(&w->c);
   ist_option option = {.name = "addressable", .kind = IST_OPTION_BOOL};
-  ist_backend_options how = {sizeof how, NULL, &option, 1};
+  ist_backend_options how = {
+      .struct_size = sizeof how, .options = &option, .option_count = 1};
   ist_error err;
   assert_ok(ist_backend_open(w->c.context, "template", &how, &w->far, &err),
             err);

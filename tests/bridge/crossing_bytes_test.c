@@ -22,7 +22,8 @@ typedef struct world {
 static ist_backend *open_template(const world *w, bool addressable) {
   ist_option option = {
       .name = "addressable", .kind = IST_OPTION_BOOL, .boolean = addressable};
-  ist_backend_options how = {sizeof how, NULL, &option, 1};
+  ist_backend_options how = {
+      .struct_size = sizeof how, .options = &option, .option_count = 1};
   ist_backend *backend;
   ist_error error;
   assert_ok(ist_backend_open(w->c.context, "template", &how, &backend, &error),

@@ -17,7 +17,8 @@ static ist_backend *open_template(world *w, bool addressable) {
       {.name = "devices",
        .kind = IST_OPTION_INT64,
        .int64 = addressable ? 1 : 2}};
-  ist_backend_options how = {sizeof how, NULL, options, 2};
+  ist_backend_options how = {
+      .struct_size = sizeof how, .options = options, .option_count = 2};
   ist_backend *backend;
   ist_error err;
   assert_ok(ist_backend_open(w->c.context, "template", &how, &backend, &err),

@@ -40,7 +40,8 @@ static void delete_source(DLManagedTensorVersioned *self) {
 static ist_backend *open_template(world *w, bool addressable) {
   ist_option option = {
       .name = "addressable", .kind = IST_OPTION_BOOL, .boolean = addressable};
-  ist_backend_options how = {sizeof how, NULL, &option, 1};
+  ist_backend_options how = {
+      .struct_size = sizeof how, .options = &option, .option_count = 1};
   ist_backend *backend;
   ist_error err;
   assert_ok(ist_backend_open(w->context, "template", &how, &backend, &err),

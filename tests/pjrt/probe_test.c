@@ -214,7 +214,8 @@ static void failing_once__costs_no_more_than_a_capability(void **state) {
     snprintf(rules, sizeof rules, "addressable=1 fail_any=%d", n);
     bench_context(&bench, "lying", rules);
     ist_backend_options options = {.struct_size = sizeof options,
-                                   .path = plugin_path("lying")};
+                                   .path = plugin_path("lying"),
+                                   .trusted = true};
     ist_code code = ist_backend_open(bench.context, "pjrt", &options,
                                      &bench.backend, &bench.err);
     assert_true(bench.lying.calls(NULL) >= n);

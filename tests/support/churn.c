@@ -27,7 +27,8 @@ static bool is_lying(const churn_client *client) {
 
 static void client_open(churn *all, churn_client *client) {
   ist_backend_options options = {.struct_size = sizeof options,
-                                 .path = plugin_path(client->key)};
+                                 .path = plugin_path(client->key),
+                                 .trusted = true};
   bench_ok(all, ist_backend_open(all->context, "pjrt", &options,
                                  &client->backend, &all->err));
   client->device = ist_backend_device(client->backend, 0);

@@ -8,8 +8,8 @@
 
 static ist_code open_plugin(const subject *self, ist_context *context,
                             ist_backend **out, ist_error *err) {
-  ist_backend_options options = {.struct_size = sizeof options,
-                                 .path = self->path};
+  ist_backend_options options = {
+      .struct_size = sizeof options, .path = self->path, .trusted = true};
   return ist_backend_open(context, "pjrt", &options, out, err);
 }
 

@@ -132,6 +132,7 @@ static pthread_mutex_t *lock_of(const ist__pjrt *pjrt, int slot,
 
 static PJRT_Error *call_slot(const ist__pjrt *pjrt, int slot, void *args) {
   pthread_mutex_t *lock = lock_of(pjrt, slot, args);
+  ist__step(pjrt->env, slot_names[slot]);
   if (lock == NULL) return pjrt->table->slot[slot](args);
   pthread_mutex_lock(lock);
   PJRT_Error *error = pjrt->table->slot[slot](args);

@@ -78,8 +78,13 @@ ist_code ist__pjrt_open(ist_context *context,
                         ist_error *err) {
   *out = NULL;
   ist__pjrt_client *client = NULL;
-  ist_code code =
-      ist__pjrt_client_open(context, &context->env, options, &client, err);
+  ist_code code = IST_OK;
+  if (!options->trusted) {
+    code = ist__verdict_ask(&context->verdicts, &context->env, options, err);
+  }
+  if (code == IST_OK) {
+    code = ist__pjrt_client_open(context, &context->env, options, &client, err);
+  }
   if (code != IST_OK) return code;
   code = make_backend(context, client, out, err);
   if (code != IST_OK) pjrt_close(client);

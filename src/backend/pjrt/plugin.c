@@ -14,9 +14,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/pjrt/elf_symbol.h"
 #include "base/alloc.h"
 #include "base/errno_text.h"
 #include "base/text.h"
+
+#ifdef PATH_MAX
+_Static_assert(PATH_MAX <= IST__PATH_SIZE, "realpath needs as much");
+#endif
 
 // ---- loading
 
@@ -74,6 +79,14 @@ static ist_code explain_refusal(const char *path, const char *loader,
                          path, machine_name(machine),
                          machine_name(own_machine()));
   }
+  // A library that needs its program's symbols, say an extension of Python.
+  if (strstr(loader, "undefined symbol") != NULL &&
+      ist__elf_exports(path, "GetPjrtApi") == IST__ELF_NO) {
+    return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
+                         "plugin %s cannot be used: it has no function "
+                         "GetPjrtApi; needs a PJRT plugin",
+                         path);
+  }
   char line[320];
   ist__text_first_line(loader, strlen(loader), line, sizeof line);
   return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
@@ -82,34 +95,45 @@ static ist_code explain_refusal(const char *path, const char *loader,
                        path, line);
 }
 
-static ist_code open_file(const char *path, void **out, ist_error *err) {
-  *out = NULL;
-  struct stat status;
-  if (stat(path, &status) != 0) {
+ist_code ist__plugin_find(const char *path, ist__plugin_file *out,
+                          ist_error *err) {
+  memset(out, 0, sizeof *out);
+  if (path == NULL || path[0] == '\0') {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "pjrt: no plugin was named; needs the path of one");
+  }
+  // A name without a slash would be looked for along the library path.
+  if (realpath(path, out->path) == NULL || stat(out->path, &out->facts) != 0) {
     int why = errno;
     return ist__error_native(err, IST_ERR_PLUGIN_LOAD, why,
                              "plugin %s cannot be opened: %s; needs a path to "
                              "a PJRT plugin",
                              path, ist__errno_text_make(why).text);
   }
-  if (S_ISDIR(status.st_mode)) {
+  if (S_ISDIR(out->facts.st_mode)) {
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
                          "plugin %s cannot be opened: it is a directory; "
                          "needs a PJRT plugin (a .so with GetPjrtApi)",
                          path);
   }
   // A pipe or a terminal would be waited for.
-  if (!S_ISREG(status.st_mode)) {
+  if (!S_ISREG(out->facts.st_mode)) {
     return ist_error_set(err, IST_ERR_NOT_A_PLUGIN,
                          "plugin %s cannot be opened: it is no regular file; "
                          "needs a PJRT plugin (a .so with GetPjrtApi)",
                          path);
   }
-  // A name without a slash would be looked for along the library path.
-  char absolute[PATH_MAX];
-  const char *where = realpath(path, absolute);
-  void *handle = dlopen(where != NULL ? where : path,
-                        RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  return IST_OK;
+}
+
+static ist_code open_file(const ist__env *env, const char *path, void **out,
+                          ist_error *err) {
+  *out = NULL;
+  ist__plugin_file file;
+  ist_code code = ist__plugin_find(path, &file, err);
+  if (code != IST_OK) return code;
+  ist__step(env, "loading the file");
+  void *handle = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == NULL) {
     const char *loader = dlerror();
     return explain_refusal(path, loader != NULL ? loader : "no reason given",
@@ -134,6 +158,7 @@ static ist_code greet(const char *path, void *handle, ist__pjrt *pjrt,
   }
   get_api function;
   memcpy(&function, &symbol, sizeof function);
+  ist__step(pjrt->env, "GetPjrtApi");
   return check_table(path, function(), pjrt, err);
 }
 
@@ -192,18 +217,20 @@ static void read_attributes(ist__plugin *plugin) {
   }
 }
 
+void ist__plugin_file_name(const char *path, char *out, size_t size) {
+  const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+  snprintf(out, size, "pjrt:%s",
+           slash != NULL  ? slash + 1
+           : path != NULL ? path
+                          : "");
+}
+
 ist_code ist__plugin_load(const ist__env *env, const char *path,
                           ist__plugin *out, ist_error *err) {
   memset(out, 0, sizeof *out);
-  if (path == NULL || path[0] == '\0') {
-    return ist_error_set(err, IST_ERR_ARGUMENT,
-                         "pjrt: no plugin was named; needs the path of one");
-  }
-  const char *slash = strrchr(path, '/');
   out->pjrt.env = env;
-  snprintf(out->pjrt.name, sizeof out->pjrt.name, "pjrt:%s",
-           slash != NULL ? slash + 1 : path);
-  ist_code code = open_file(path, &out->handle, err);
+  ist__plugin_file_name(path, out->pjrt.name, sizeof out->pjrt.name);
+  ist_code code = open_file(env, path, &out->handle, err);
   if (code == IST_OK) code = greet(path, out->handle, &out->pjrt, err);
   if (code == IST_OK) {
     IST_PJRT_ARGS(PJRT_Plugin_Initialize_Args, initialize);

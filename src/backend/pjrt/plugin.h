@@ -5,6 +5,8 @@
 #ifndef ISTHMUS_BACKEND_PJRT_PLUGIN_H_
 #define ISTHMUS_BACKEND_PJRT_PLUGIN_H_
 
+#include <sys/stat.h>
+
 #include "backend/pjrt/call.h"
 
 // The oldest minor version that isthmus speaks: from it on slots are only
@@ -16,6 +18,23 @@ typedef struct ist__plugin {
   void *handle;
   char stablehlo[32];  // the newest StableHLO it reads, "1.13.3", or ""
 } ist__plugin;
+
+// Room for an absolute path with its NUL.
+#define IST__PATH_SIZE 4096
+
+// A plugin's file, before anything of it has run.
+typedef struct ist__plugin_file {
+  char path[IST__PATH_SIZE];  // absolute, without links
+  struct stat facts;
+} ist__plugin_file;
+
+// Looks where a plugin's file is, and refuses what would hang or cannot be one.
+// Fails: ARGUMENT, PLUGIN_LOAD, NOT_A_PLUGIN.
+ist_code ist__plugin_find(const char *path, ist__plugin_file *out,
+                          ist_error *err);
+
+// "pjrt:FILE.so": what a plugin is called before it has a client.
+void ist__plugin_file_name(const char *path, char *out, size_t size);
 
 // Loads a plugin's file, checks its version and initialises it. A plugin is
 // never unmapped again: its threads and exit handlers may still run.

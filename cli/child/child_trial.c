@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// child_trial.c: opens a plugin as ist_backend_open does, in this process.
+
+#define _GNU_SOURCE  // prctl
+#include "child_trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "backend/context.h"
+
+bool ist__trial_read(ist__trial_request *request) {
+  size_t used = 0;
+  for (;;) {
+    ssize_t got = read(STDIN_FILENO, request->bytes + used,
+                       sizeof request->bytes - 1 - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;
+    used += (size_t)got;
+    if (used == sizeof request->bytes - 1) break;
+  }
+  request->bytes[used] = '\0';
+  request->count = ist__child_options(request->bytes, used, request->options,
+                                      IST__TRIAL_OPTIONS, request->numbers);
+  return request->count >= 0;
+}
+
+// One write a line: lines of several threads do not mix.
+static void say(int answer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void say(int answer, const char *format, ...) {
+  char line[IST__CHILD_LINE];
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(line, sizeof line - 1, format, args);
+  va_end(args);
+  if (length < 0) return;
+  size_t size = strlen(line);
+  line[size] = '\n';
+  ssize_t done = write(answer, line, size + 1);
+  (void)done;  // nobody listens any more: this process is killed soon
+}
+
+static void note_step(void *self, const char *name) {
+  ist__trial_step *step = self;
+  uint64_t words[8] = {0};
+  size_t length = strlen(name);
+  memcpy(words, name, length < sizeof words ? length : sizeof words - 1);
+  for (int i = 0; i < 8; i++) {
+    atomic_store_explicit(&step->words[i], words[i], memory_order_relaxed);
+  }
+}
+
+void ist__trial_step_text(ist__trial_step *step, char out[64]) {
+  uint64_t words[8];
+  for (int i = 0; i < 8; i++) words[i] = atomic_load(&step->words[i]);
+  memcpy(out, words, sizeof words);
+  out[63] = '\0';
+}
+
+// What a user would be warned of: it is in the log when the plugin is refused.
+static void say_log(void *self, ist_log_level level, const char *text) {
+  (void)self;
+  if (level == IST_LOG_WARNING) fprintf(stderr, "%s\n", text);
+}
+
+// No dump of memory for a crash that is expected, no life without the program
+// that watches, and where memory runs out, this process goes before the host.
+static void be_modest(pid_t parent) {
+  struct rlimit none = {0, 0};
+  (void)setrlimit(RLIMIT_CORE, &none);
+#ifdef __linux__
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    ssize_t done = write(fd, "1000", 4);
+    (void)done;
+    (void)close(fd);
+  }
+#endif
+  if (getppid() != parent) _exit(1);
+}
+
+noreturn void ist__trial_plugin(const ist__trial_request *request, pid_t parent,
+                                int answer, ist__trial_step *step) {
+  be_modest(parent);
+  ist_context_options how = {.struct_size = sizeof how, .log = say_log};
+  ist_backend_options options = {.struct_size = sizeof options,
+                                 .path = request->path,
+                                 .options = request->options,
+                                 .option_count = (size_t)request->count,
+                                 .trusted = true};
+  ist_context *context = NULL;
+  ist_backend *backend = NULL;
+  ist_error err = {0};
+  ist_code code = ist_context_create(&how, &context, &err);
+  if (code == IST_OK) {
+    context->env.step = note_step;
+    context->env.step_self = step;
+    code = ist_backend_open(context, "pjrt", &options, &backend, &err);
+    ist_backend_release(backend);
+  }
+  if (code == IST_OK) {
+    say(answer, "passed");
+  } else {
+    say(answer, "refused %d %d %s", (int)code, (int)err.native, err.message);
+  }
+  // Without exit handlers: the plugin's are not the question, and a thread of
+  // its own may still run.
+  _exit(0);
+}

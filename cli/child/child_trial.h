@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// child_trial.h: the part of isthmus-probe that opens the plugin: in a child of
+// that program, which may die of it.
+
+#ifndef ISTHMUS_CLI_CHILD_CHILD_TRIAL_H_
+#define ISTHMUS_CLI_CHILD_CHILD_TRIAL_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdnoreturn.h>
+#include <sys/types.h>
+
+#include "backend/pjrt/child_wire.h"
+
+enum {
+  IST__TRIAL_OPTIONS = 256
+};
+
+// Memory that a trial shares with who watches it: the step that it is in, kept
+// where it is left when the trial dies. Words, since any thread may write it.
+typedef struct ist__trial_step {
+  _Atomic(uint64_t) words[8];
+} ist__trial_step;
+
+typedef struct ist__trial_request {
+  const char *path;
+  char bytes[IST__CHILD_REQUEST + 1];
+  int64_t numbers[IST__CHILD_REQUEST];
+  ist_option options[IST__TRIAL_OPTIONS];
+  int count;
+} ist__trial_request;
+
+// Reads the options from standard input, to its end.
+bool ist__trial_read(ist__trial_request *request);
+
+// The step as text.
+void ist__trial_step_text(ist__trial_step *step, char out[64]);
+
+// Opens the plugin and closes it again, noting each step before it begins,
+// writes the verdict to answer, and ends the process.
+noreturn void ist__trial_plugin(const ist__trial_request *request, pid_t parent,
+                                int answer, ist__trial_step *step);
+
+#endif  // ISTHMUS_CLI_CHILD_CHILD_TRIAL_H_

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// child.c: spawns isthmus-probe, listens to it, and says how the plugin ended.
+
+#define _GNU_SOURCE  // pipe2
+#include "backend/pjrt/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/pjrt/child_speech.h"
+#include "backend/pjrt/child_wire.h"
+#include "base/errno_text.h"
+
+extern char **environ;
+
+enum {
+  DEADLINE_MS = 120 * 1000,
+  // The program keeps the deadline; later than this it is given up itself.
+  GRACE_MS = 10 * 1000
+};
+
+enum {
+  REQUEST,
+  ANSWER,
+  SPEECH,
+  PIPES
+};
+
+// One child process with this side's ends of its pipes.
+typedef struct talk {
+  const ist__child *child;
+  char program[IST__PATH_SIZE];
+  int32_t deadline_ms;
+  int ours[PIPES], theirs[PIPES];  // -1: closed
+  pid_t pid;
+  ist__child_answer answer;
+  ist__speech speech;
+} talk;
+
+static void shut(int *fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+// ---- starting
+
+// A pipe whose ends no other child inherits and that are none of 0, 1 and 2,
+// which the child's own ends become; 0 or an errno.
+static int make_pipe(int out[2]) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+  for (int i = 0; i < 2; i++) {
+    out[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
+    int why = errno;
+    close(ends[i]);
+    if (out[i] >= 0) continue;
+    if (i == 0) close(ends[1]);
+    if (i == 1) shut(&out[0]);
+    return why;
+  }
+  return 0;
+}
+
+static int make_pipes(talk *t) {
+  for (int i = 0; i < PIPES; i++) {
+    int ends[2] = {-1, -1};
+    int why = make_pipe(ends);
+    if (why != 0) return why;
+    t->ours[i] = ends[i == REQUEST ? 1 : 0];
+    t->theirs[i] = ends[i == REQUEST ? 0 : 1];
+  }
+  return 0;
+}
+
+// The request fits into the pipe, or it is not made: nobody reads it yet, so
+// that there is no waiting and no SIGPIPE.
+static int write_request(talk *t) {
+  const ist__child *child = t->child;
+  if (child->request_size > IST__CHILD_REQUEST) return E2BIG;
+  int flags = fcntl(t->ours[REQUEST], F_GETFL);
+  if (fcntl(t->ours[REQUEST], F_SETFL, flags | O_NONBLOCK) != 0) return errno;
+  ssize_t done = write(t->ours[REQUEST], child->request, child->request_size);
+  if (done < 0 || (size_t)done != child->request_size) return E2BIG;
+  shut(&t->ours[REQUEST]);
+  return 0;
+}
+
+// Nothing of the host's state is inherited but its environment and folder:
+// signals are as by default, descriptors end with the exec (those that the host
+// did not mark, the program closes).
+static int spawn(talk *t, char *const *words) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t all, none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  int why = posix_spawn_file_actions_init(&actions);
+  if (why != 0) return why;
+  why = posix_spawnattr_init(&attributes);
+  if (why != 0) {
+    posix_spawn_file_actions_destroy(&actions);
+    return why;
+  }
+  for (int i = 0; i < PIPES && why == 0; i++) {
+    why = posix_spawn_file_actions_adddup2(&actions, t->theirs[i], i);
+  }
+  if (why == 0) why = posix_spawnattr_setsigdefault(&attributes, &all);
+  if (why == 0) why = posix_spawnattr_setsigmask(&attributes, &none);
+  if (why == 0) why = posix_spawnattr_setpgroup(&attributes, 0);
+  if (why == 0) {
+    why = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF |
+                                                    POSIX_SPAWN_SETSIGMASK |
+                                                    POSIX_SPAWN_SETPGROUP);
+  }
+  if (why == 0) {
+    why = posix_spawn(&t->pid, words[0], &actions, &attributes, words, environ);
+  }
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return why;
+}
+
+static ist_code start(talk *t, ist_error *err) {
+  char deadline[16];
+  char version[] = IST__CHILD_VERSION;
+  char path[IST__PATH_SIZE];
+  (void)snprintf(deadline, sizeof deadline, "%d", (int)t->deadline_ms);
+  memcpy(path, t->child->file->path, sizeof path);
+  char *words[] = {t->program, version, deadline, path, NULL};
+  int why = make_pipes(t);
+  if (why == 0) why = write_request(t);
+  if (why == 0) why = spawn(t, words);
+  for (int i = 0; i < PIPES; i++) shut(&t->theirs[i]);
+  if (why == 0) return IST_OK;
+  return ist_error_set(err, IST_ERR_PROBE_MISSING,
+                       "plugin %s cannot be opened: isthmus-probe, which tries "
+                       "unknown plugins, could not be started: %s; needs a "
+                       "process of its own, or the option trusted",
+                       t->child->path, ist__errno_text_make(why).text);
+}
+
+// ---- listening
+
+static int64_t now_ms(void) {
+  struct timespec now = {0};
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// Takes what can be read of one pipe; true when no more is wanted of it.
+static bool take(talk *t, int pipe) {
+  char bytes[4096];
+  ssize_t got = read(t->ours[pipe], bytes, sizeof bytes);
+  if (got < 0) return errno != EINTR && errno != EAGAIN;
+  if (pipe == SPEECH) ist__speech_add(&t->speech, bytes, (size_t)got);
+  if (got == 0) return true;
+  return pipe == ANSWER && ist__child_read(&t->answer, bytes, (size_t)got);
+}
+
+// A process that the plugin has left behind may hold the pipe open: what is in
+// it when the plugin has ended is all that the plugin said.
+static void drain(talk *t) {
+  struct pollfd rest = {.fd = t->ours[SPEECH], .events = POLLIN};
+  int turns = 0;
+  while (rest.fd >= 0 && turns++ < 1024 && poll(&rest, 1, 0) == 1) {
+    if (take(t, SPEECH)) break;
+  }
+}
+
+static void listen_to(talk *t) {
+  int64_t end = now_ms() + t->deadline_ms + GRACE_MS;
+  while (t->ours[ANSWER] >= 0) {
+    struct pollfd fds[2] = {{.fd = t->ours[ANSWER], .events = POLLIN},
+                            {.fd = t->ours[SPEECH], .events = POLLIN}};
+    int64_t left = end - now_ms();
+    if (left <= 0) break;
+    if (poll(fds, 2, left < INT32_MAX ? (int)left : INT32_MAX) < 0) {
+      if (errno != EINTR && errno != EAGAIN) break;
+      continue;
+    }
+    if (fds[1].revents != 0 && take(t, SPEECH)) shut(&t->ours[SPEECH]);
+    if (fds[0].revents != 0 && take(t, ANSWER)) shut(&t->ours[ANSWER]);
+  }
+  drain(t);
+}
+
+// The program ends when its pipe is closed, at the latest.
+static void finish(talk *t) {
+  for (int i = 0; i < PIPES; i++) {
+    shut(&t->ours[i]);
+    shut(&t->theirs[i]);
+  }
+  if (t->pid <= 0) return;
+  while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
+// ---- what came of it
+
+static const struct {
+  int number;
+  const char *name;
+} signal_names[] = {{SIGABRT, "SIGABRT"}, {SIGSEGV, "SIGSEGV"},
+                    {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+                    {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"},
+                    {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"},
+                    {SIGSYS, "SIGSYS"},   {SIGPIPE, "SIGPIPE"}};
+
+static void say_end(const talk *t, ist__text *out) {
+  const ist__child_answer *answer = &t->answer;
+  switch (answer->end) {
+    case IST__CHILD_EXIT:
+      ist__text_add(out, "it ended the process with exit status %d",
+                    (int)answer->number);
+      return;
+    case IST__CHILD_SIGNAL:
+      for (size_t i = 0; i < sizeof signal_names / sizeof signal_names[0];
+           i++) {
+        if (signal_names[i].number != answer->number) continue;
+        ist__text_add(out, "it died of %s", signal_names[i].name);
+        return;
+      }
+      ist__text_add(out, "it died of signal %d", (int)answer->number);
+      return;
+    case IST__CHILD_LATE:
+      ist__text_add(out, "it had not ended after %g s",
+                    t->deadline_ms / 1000.0);
+      return;
+    case IST__CHILD_UNKNOWN:
+      ist__text_add(out, "its process ended without a word");
+      return;
+  }
+}
+
+// A death that comes from outside, or from a busy machine, may not come again.
+static bool would_repeat(const ist__child_answer *answer) {
+  if (answer->passed) return true;
+  if (answer->refused) return false;
+  return answer->end == IST__CHILD_EXIT ||
+         (answer->end == IST__CHILD_SIGNAL && answer->number != SIGKILL &&
+          answer->number != SIGTERM);
+}
+
+// The plugin's own refusal, in which the file is called as the caller called
+// it.
+static ist_code pass_refusal(const talk *t, ist_error *err) {
+  const ist_error *cause = &t->answer.err;
+  const char *path = t->child->file->path;
+  const char *at = strstr(cause->message, path);
+  if (at == NULL || path[0] == '\0') {
+    return ist__error_native(err, cause->code, cause->native, "%s",
+                             cause->message);
+  }
+  return ist__error_native(err, cause->code, cause->native, "%.*s%s%s",
+                           (int)(at - cause->message), cause->message,
+                           t->child->path, at + strlen(path));
+}
+
+static ist_code refuse(const talk *t, ist_error *err) {
+  const ist__child_answer *answer = &t->answer;
+  if (answer->refused) return pass_refusal(t, err);
+  char how[96];
+  ist__text end = ist__text_make(how, sizeof how);
+  say_end(t, &end);
+  const char *last = t->speech.last;
+  return ist__error_native(
+      err, IST_ERR_PLUGIN_CRASHED,
+      answer->end == IST__CHILD_LATE ? 0 : answer->number,
+      "plugin %s cannot be opened: %s in the step %s when it was tried in a "
+      "process of its own%s%s%s; needs a plugin that can be opened",
+      t->child->path, how, answer->step[0] != '\0' ? answer->step : "start",
+      last[0] != '\0' ? " (it said: " : "", last, last[0] != '\0' ? ")" : "");
+}
+
+static ist_code judge(talk *t, ist_error *err) {
+  if (!t->answer.greeted) {
+    return ist_error_set(err, IST_ERR_PROBE_MISSING,
+                         "plugin %s cannot be opened: %s did not answer as "
+                         "isthmus-probe %s does%s%s; needs the isthmus-probe "
+                         "of this version in the option probe_program",
+                         t->child->path, t->program, IST__CHILD_VERSION,
+                         t->speech.last[0] != '\0' ? ": " : "", t->speech.last);
+  }
+  return t->answer.passed ? IST_OK : refuse(t, err);
+}
+
+ist_code ist__child_try(const ist__env *env, const ist__child *child,
+                        bool *out_held, ist_error *err) {
+  char name[64];
+  *out_held = false;
+  ist__plugin_file_name(child->path, name, sizeof name);
+  talk t = {
+      .child = child,
+      .deadline_ms = child->deadline_ms > 0 ? child->deadline_ms : DEADLINE_MS,
+      .ours = {-1, -1, -1},
+      .theirs = {-1, -1, -1},
+      .speech = {.env = env, .name = name}};
+  ist_code code =
+      ist__child_program(child->program, child->path, t.program, err);
+  if (code == IST_OK) code = start(&t, err);
+  if (code == IST_OK) {
+    listen_to(&t);
+    code = judge(&t, err);
+    *out_held = t.answer.greeted && would_repeat(&t.answer);
+    ist__speech_end(&t.speech,
+                    code == IST_OK ? IST_LOG_DEBUG : IST_LOG_WARNING);
+  }
+  finish(&t);
+  return code;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// verdict.c: the list of verdicts of a context.
+
+#define _POSIX_C_SOURCE 200809L  // st_mtim
+#include "backend/pjrt/verdict.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/pjrt/child.h"
+#include "backend/pjrt/child_wire.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+extern char **environ;
+
+typedef struct verdict_key {
+  dev_t device;
+  ino_t inode;
+  off_t size;
+  struct timespec mtime;
+  uint64_t surroundings;  // options and environment, hashed
+} verdict_key;
+
+typedef struct ist__verdict {
+  struct ist__verdict *next;
+  verdict_key key;
+  bool done;       // false: a child is at work
+  bool held;       // stays when nobody waits for it
+  uint32_t users;  // openers that wait, or read it
+  ist_error err;   // IST_OK: it may be opened
+} ist__verdict;
+
+ist_code ist__verdicts_open(ist__verdicts *verdicts, const ist__env *env,
+                            const ist_context_options *options,
+                            ist_error *err) {
+  pthread_mutex_init(&verdicts->lock, NULL);
+  pthread_cond_init(&verdicts->changed, NULL);
+  if (options->probe_deadline_ms < 0) {
+    return ist_error_set(err, IST_ERR_ARGUMENT,
+                         "a context could not be made: probe_deadline_ms is "
+                         "%d; needs 0 or more",
+                         (int)options->probe_deadline_ms);
+  }
+  verdicts->deadline_ms = options->probe_deadline_ms;
+  if (options->probe_program != NULL) {
+    size_t size = strlen(options->probe_program) + 1;
+    verdicts->program = ist__alloc(env, size, 1);
+    if (verdicts->program == NULL) {
+      return ist__error_memory(err, "the path of isthmus-probe", size);
+    }
+    memcpy(verdicts->program, options->probe_program, size);
+  }
+  return IST_OK;
+}
+
+void ist__verdicts_close(ist__verdicts *verdicts, const ist__env *env) {
+  while (verdicts->first != NULL) {
+    ist__verdict *next = verdicts->first->next;
+    ist__free(env, verdicts->first);
+    verdicts->first = next;
+  }
+  ist__free(env, verdicts->program);
+  pthread_cond_destroy(&verdicts->changed);
+  pthread_mutex_destroy(&verdicts->lock);
+}
+
+// FNV-1a, 64 bits.
+static uint64_t hash(uint64_t from, const char *bytes, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    from = (from ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
+  }
+  return from;
+}
+
+static verdict_key key_of(const ist__child *child) {
+  const struct stat *facts = &child->file->facts;
+  verdict_key key = {.device = facts->st_dev,
+                     .inode = facts->st_ino,
+                     .size = facts->st_size,
+                     .mtime = facts->st_mtim};
+  uint64_t sum = UINT64_C(14695981039346656037);
+  sum = hash(sum, child->request, child->request_size);
+  for (char **at = environ; at != NULL && *at != NULL; at++) {
+    sum = hash(sum, *at, strlen(*at) + 1);
+  }
+  key.surroundings = sum;
+  return key;
+}
+
+static bool is_same(const verdict_key *a, const verdict_key *b) {
+  return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+         a->mtime.tv_sec == b->mtime.tv_sec &&
+         a->mtime.tv_nsec == b->mtime.tv_nsec &&
+         a->surroundings == b->surroundings;
+}
+
+// ---- under the lock
+
+static ist__verdict *find(const ist__verdicts *verdicts,
+                          const verdict_key *key) {
+  for (ist__verdict *v = verdicts->first; v != NULL; v = v->next) {
+    if (is_same(&v->key, key) && (!v->done || v->held)) return v;
+  }
+  return NULL;
+}
+
+static void forget(ist__verdicts *verdicts, const ist__env *env,
+                   ist__verdict *gone) {
+  ist__verdict **at = &verdicts->first;
+  while (*at != gone) at = &(*at)->next;
+  *at = gone->next;
+  verdicts->count--;
+  ist__free(env, gone);
+}
+
+// Those in use stay: there are no more of them than openers.
+static void make_room(ist__verdicts *verdicts, const ist__env *env) {
+  ist__verdict *oldest = NULL;
+  if (verdicts->count < IST__MOST_VERDICTS) return;
+  for (ist__verdict *v = verdicts->first; v != NULL; v = v->next) {
+    if (v->users == 0) oldest = v;
+  }
+  if (oldest != NULL) forget(verdicts, env, oldest);
+}
+
+static ist__verdict *add(ist__verdicts *verdicts, const ist__env *env,
+                         const verdict_key *key) {
+  make_room(verdicts, env);
+  ist__verdict *made = ist__alloc_zero(env, sizeof *made);
+  if (made == NULL) return NULL;
+  made->key = *key;
+  made->next = verdicts->first;
+  verdicts->first = made;
+  verdicts->count++;
+  return made;
+}
+
+// Reads a verdict that is done, for the opener that asked.
+static ist_code read_verdict(ist__verdicts *verdicts, const ist__env *env,
+                             ist__verdict *verdict, ist_error *err) {
+  ist_code code = verdict->err.code;
+  if (code != IST_OK) {
+    (void)ist__error_native(err, code, verdict->err.native, "%s",
+                            verdict->err.message);
+  }
+  if (--verdict->users == 0 && !verdict->held) forget(verdicts, env, verdict);
+  return code;
+}
+
+// ---- asking
+
+static ist_code ask(ist__verdicts *verdicts, const ist__env *env,
+                    const ist__child *child, ist_error *err) {
+  verdict_key key = key_of(child);
+  pthread_mutex_lock(&verdicts->lock);
+  ist__verdict *verdict = find(verdicts, &key);
+  bool mine = verdict == NULL;
+  if (mine) verdict = add(verdicts, env, &key);
+  if (verdict == NULL) {
+    pthread_mutex_unlock(&verdicts->lock);
+    return ist__error_memory(err, "a plugin's verdict", sizeof *verdict);
+  }
+  verdict->users++;
+  if (mine) {
+    pthread_mutex_unlock(&verdicts->lock);
+    bool held = false;
+    ist_error cause = {0};
+    (void)ist__child_try(env, child, &held, &cause);
+    pthread_mutex_lock(&verdicts->lock);
+    verdict->err = cause;
+    verdict->held = held;
+    verdict->done = true;
+    pthread_cond_broadcast(&verdicts->changed);
+  }
+  while (!verdict->done) {
+    pthread_cond_wait(&verdicts->changed, &verdicts->lock);
+  }
+  ist_code code = read_verdict(verdicts, env, verdict, err);
+  pthread_mutex_unlock(&verdicts->lock);
+  return code;
+}
+
+// What is wrong with an option is said without a child.
+static ist_code check_options(const ist__env *env,
+                              const ist_backend_options *options,
+                              ist_error *err) {
+  ist__pjrt pjrt = {.env = env};
+  ist_code code = IST_OK;
+  ist__plugin_file_name(options->path, pjrt.name, sizeof pjrt.name);
+  for (size_t i = 0; i < options->option_count && code == IST_OK; i++) {
+    code = ist__plugin_check_option(&pjrt, &options->options[i], err);
+  }
+  return code;
+}
+
+ist_code ist__verdict_ask(ist__verdicts *verdicts, const ist__env *env,
+                          const ist_backend_options *options, ist_error *err) {
+  ist__plugin_file file;
+  ist__child child = {.program = verdicts->program,
+                      .deadline_ms = verdicts->deadline_ms,
+                      .path = options->path,
+                      .file = &file};
+  ist_code code = ist__plugin_find(options->path, &file, err);
+  if (code == IST_OK) code = check_options(env, options, err);
+  if (code != IST_OK) return code;
+  ist__text text = ist__text_make(NULL, 0);
+  ist__child_request(options->options, options->option_count, &text);
+  char *request = ist__alloc(env, text.length + 1, 1);
+  if (request == NULL) {
+    return ist__error_memory(err, "a request to isthmus-probe",
+                             text.length + 1);
+  }
+  text = ist__text_make(request, text.length + 1);
+  ist__child_request(options->options, options->option_count, &text);
+  child.request = request;
+  child.request_size = text.length;
+  code = ask(verdicts, env, &child, err);
+  ist__free(env, request);
+  return code;
+}
