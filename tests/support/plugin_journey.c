@@ -58,8 +58,13 @@ static ist_code step_open(journey *j) {
                              .options = &one,
                              .option_count = j->wraps ? 0 : 1,
                              .trusted = true};
-  return ist_backend_open(j->bench.context, "pjrt", &how, &j->bench.backend,
-                          &j->bench.err);
+  ist_code code = ist_backend_open(j->bench.context, "pjrt", &how,
+                                   &j->bench.backend, &j->bench.err);
+  if (code == IST_OK && j->later != NULL) {
+    j->bench.lying.set_rules(j->later);
+    snprintf(j->rules, sizeof j->rules, "later: %s", j->later);
+  }
+  return code;
 }
 
 static ist_code step_import(journey *j) {

@@ -21,7 +21,8 @@ typedef struct journey {
   pjrt_bench bench;
   fuse fuse;
   char rules[300];
-  bool wraps;  // a real plugin inside the lying one
+  bool wraps;         // a real plugin inside the lying one
+  const char *later;  // rules from the opened backend on, or NULL
   source_tensor source;
   _Alignas(64) float data[16];
   ist_tensor *views, *copies, *moved, *output, *shorter, *back;
