@@ -240,7 +240,11 @@ typedef struct lying_program {
   char hlo[1200];
   size_t hlo_size;
   PJRT_Device *device;
+  PJRT_Layouts_MemoryLayout *layouts[2];  // once told, its own to the end
 } lying_program;
+
+// Frees the layouts that were told of a program.
+void lying_program_layouts_free(lying_program *p);
 
 struct PJRT_LoadedExecutable {
   uint32_t magic;

@@ -14,6 +14,7 @@ struct PJRT_RawBuffer {
 
 struct PJRT_Layouts_MemoryLayout {
   char text[128];
+  bool of_program;
 };
 
 struct PJRT_Layouts_SerializedLayout {
@@ -149,6 +150,10 @@ static PJRT_Layouts_MemoryLayout *layout_new(const int64_t *order,
 
 LYING_SLOT(Layouts_MemoryLayout_Destroy) {
   PJRT_Layouts_MemoryLayout_Destroy_Args *a = args;
+  if (a->layout->of_program) {
+    lying_violate("MemoryLayout_Destroy: a layout of an executable's own");
+    return NULL;
+  }
   free(a->layout);
   atomic_fetch_sub(&lying.others, 1);
   return NULL;
@@ -185,26 +190,39 @@ LYING_SLOT(Layouts_Buffer_MemoryLayout) {
   return NULL;
 }
 
-// The list lies in the program and is freed layout by layout.
-static void list_layouts(size_t count, size_t rank, size_t *out_count,
+// Real plugins give the executable's own list, the same each time, and abort
+// when a layout of it is destroyed. All of a program's are alike here.
+static void list_layouts(lying_program *p, size_t count, size_t *out_count,
                          PJRT_Layouts_MemoryLayout ***out) {
-  static _Thread_local PJRT_Layouts_MemoryLayout *list[2];
-  for (size_t i = 0; i < count && i < 2; i++) list[i] = layout_new(NULL, rank);
+  pthread_mutex_lock(&lying.lock);
+  for (size_t i = 0; i < 2; i++) {
+    if (p->layouts[i] != NULL) continue;
+    p->layouts[i] = layout_new(NULL, p->rank);
+    p->layouts[i]->of_program = true;
+  }
+  pthread_mutex_unlock(&lying.lock);
   *out_count = count;
-  *out = list;
+  *out = p->layouts;
+}
+
+void lying_program_layouts_free(lying_program *p) {
+  for (size_t i = 0; i < 2; i++) {
+    if (p->layouts[i] == NULL) continue;
+    free(p->layouts[i]);
+    atomic_fetch_sub(&lying.others, 1);
+  }
 }
 
 LYING_SLOT(Layouts_Executable_GetOutputLayouts) {
   PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args *a = args;
-  const lying_program *p = a->executable->program;
-  list_layouts(p->outputs, p->rank, &a->num_outputs, &a->layouts);
+  lying_program *p = a->executable->program;
+  list_layouts(p, p->outputs, &a->num_outputs, &a->layouts);
   return NULL;
 }
 
 LYING_SLOT(Layouts_Executable_GetParameterLayouts) {
   PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args *a = args;
-  const lying_program *p = a->executable->program;
-  list_layouts(1, p->rank, &a->num_parameters, &a->layouts);
+  list_layouts(a->executable->program, 1, &a->num_parameters, &a->layouts);
   return NULL;
 }
 

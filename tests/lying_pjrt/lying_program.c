@@ -15,7 +15,9 @@ static void program_drop(lying_program *p) {
   pthread_mutex_lock(&lying.lock);
   bool last = --p->uses == 0;
   pthread_mutex_unlock(&lying.lock);
-  if (last) free(p);
+  if (!last) return;
+  lying_program_layouts_free(p);
+  free(p);
 }
 
 PJRT_Error *lying_program_load(PJRT_Client *client, const char *code,
