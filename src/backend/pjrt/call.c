@@ -10,6 +10,8 @@
 
 // Of a plugin's error; more is not read.
 #define MAX_MESSAGE ((size_t)1 << 20)
+// A chain of extensions that is longer is garbage or a ring.
+#define MAX_EXTENSIONS 64
 
 static const char *const slot_names[IST_SLOT_COUNT] = {
 #define SLOT(name, minor) "PJRT_" #name,
@@ -140,6 +142,41 @@ static PJRT_Error *call_slot(const ist__pjrt *pjrt, int slot, void *args) {
   return error;
 }
 
+// Turns what a call returned into ours.
+static ist_code answer(const ist__pjrt *pjrt, const char *name,
+                       PJRT_Error *error, ist_code code, ist_error *err) {
+  if (error == NULL) return IST_OK;
+  char line[320];
+  bool expected = err == NULL || atomic_load(&pjrt->trying) != 0;
+  int32_t native =
+      read_error(pjrt, error, expected ? IST_LOG_DEBUG : IST_LOG_WARNING, line,
+                 sizeof line);
+  if (native == PJRT_Error_Code_UNIMPLEMENTED) {
+    return ist__error_native(err, IST_ERR_PLUGIN_SLOT, native,
+                             "%s: %s cannot be used: the plugin does not "
+                             "implement it: %s; needs a plugin that does",
+                             pjrt->name, name, line);
+  }
+  if (native == PJRT_Error_Code_RESOURCE_EXHAUSTED) {
+    return ist__error_native(err, IST_ERR_OUT_OF_DEVICE_MEMORY, native,
+                             "%s: %s is out of memory: %s; needs memory that "
+                             "is free",
+                             pjrt->name, name, line);
+  }
+  // What is said of a program goes on after this.
+  const char *needs =
+      code == IST_ERR_PROGRAM ? "" : "; needs a call that the plugin can do";
+  return ist__error_native(err, code, native, "%s: %s failed: %s (code %d)%s",
+                           pjrt->name, name, line, (int)native, needs);
+}
+
+static ist_code made_to_fail(const ist__pjrt *pjrt, const char *name,
+                             ist_error *err) {
+  return ist_error_set(err, IST_ERR_INTERNAL,
+                       "%s: %s failed: a test made it fail; needs no hook",
+                       pjrt->name, name);
+}
+
 // The slots that end what a slot makes; 0, which ends errors, stands for none.
 static const uint8_t ends[IST_SLOT_COUNT][2] = {
 #define BUFFER IST_SLOT_Buffer_Destroy
@@ -186,40 +223,23 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
     if (slot == IST_SLOT_Event_Await) {
       destroy_error(pjrt, pjrt->table->slot[slot](args));
     }
-    return ist_error_set(err, IST_ERR_INTERNAL,
-                         "%s: %s failed: a test made it fail; needs no hook",
-                         pjrt->name, slot_names[slot]);
+    return made_to_fail(pjrt, slot_names[slot], err);
   }
-  PJRT_Error *error = call_slot(pjrt, slot, args);
-  if (error == NULL) return IST_OK;
-  char line[320];
-  bool expected = err == NULL || atomic_load(&pjrt->trying) != 0;
-  int32_t native =
-      read_error(pjrt, error, expected ? IST_LOG_DEBUG : IST_LOG_WARNING, line,
-                 sizeof line);
-  if (native == PJRT_Error_Code_UNIMPLEMENTED) {
-    return ist__error_native(err, IST_ERR_PLUGIN_SLOT, native,
-                             "%s: %s cannot be used: the plugin does not "
-                             "implement it: %s; needs a plugin that does",
-                             pjrt->name, slot_names[slot], line);
-  }
-  if (native == PJRT_Error_Code_RESOURCE_EXHAUSTED) {
-    return ist__error_native(err, IST_ERR_OUT_OF_DEVICE_MEMORY, native,
-                             "%s: %s is out of memory: %s; needs memory that "
-                             "is free",
-                             pjrt->name, slot_names[slot], line);
-  }
-  // What is said of a program goes on after this.
-  const char *needs =
-      code == IST_ERR_PROGRAM ? "" : "; needs a call that the plugin can do";
-  return ist__error_native(err, code, native, "%s: %s failed: %s (code %d)%s",
-                           pjrt->name, slot_names[slot], line, (int)native,
-                           needs);
+  return answer(pjrt, slot_names[slot], call_slot(pjrt, slot, args), code, err);
 }
 
 ist_code ist__pjrt_call(const ist__pjrt *pjrt, int slot, void *args,
                         ist_error *err) {
   return ist__pjrt_call_as(pjrt, slot, args, IST_ERR_PLUGIN, err);
+}
+
+static void log_failure(const ist__pjrt *pjrt, const char *name,
+                        PJRT_Error *error) {
+  if (error == NULL) return;
+  char line[320];
+  read_error(pjrt, error, IST_LOG_WARNING, line, sizeof line);
+  ist__log(pjrt->env, IST_LOG_WARNING, "%s: %s failed: %s", pjrt->name, name,
+           line);
 }
 
 void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args) {
@@ -228,12 +248,7 @@ void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args) {
              pjrt->name, slot_names[slot]);
     return;
   }
-  PJRT_Error *error = call_slot(pjrt, slot, args);
-  if (error == NULL) return;
-  char line[320];
-  read_error(pjrt, error, IST_LOG_WARNING, line, sizeof line);
-  ist__log(pjrt->env, IST_LOG_WARNING, "%s: %s failed: %s", pjrt->name,
-           slot_names[slot], line);
+  log_failure(pjrt, slot_names[slot], call_slot(pjrt, slot, args));
 }
 
 ist_code ist__pjrt_await(const ist__pjrt *pjrt, PJRT_Event *event,
@@ -249,4 +264,84 @@ ist_code ist__pjrt_await(const ist__pjrt *pjrt, PJRT_Event *event,
   destroy.event = event;
   ist__pjrt_end(pjrt, IST_SLOT_Event_Destroy, &destroy);
   return result;
+}
+
+void ist__pjrt_error_free(const ist__pjrt *pjrt, PJRT_Error *error) {
+  destroy_error(pjrt, error);
+}
+
+// ---- extensions
+
+static const struct {
+  int extension;
+  size_t offset;
+  const char *name;
+} functions[IST__FUNCTION_COUNT] = {
+#define FUNCTION(number, extension, member) \
+  {PJRT_Extension_Type_##extension,         \
+   offsetof(PJRT_##extension##_Extension, member), #member},
+#include "backend/pjrt/functions.def"
+#undef FUNCTION
+};
+
+const PJRT_Extension_Base *ist__pjrt_extension_next(
+    const ist__pjrt *pjrt, const PJRT_Extension_Base *node, size_t index) {
+  if (index >= MAX_EXTENSIONS) return NULL;
+  return node == NULL ? pjrt->table->extension_start : node->next;
+}
+
+const PJRT_Extension_Base *ist__pjrt_extension(const ist__pjrt *pjrt,
+                                               int type) {
+  const PJRT_Extension_Base *node = ist__pjrt_extension_next(pjrt, NULL, 0);
+  for (size_t i = 1; node != NULL && node->type != type; i++) {
+    node = ist__pjrt_extension_next(pjrt, node, i);
+  }
+  return node;
+}
+
+// The function where its node is there and long enough, or NULL.
+static ist_pjrt_fn find_function(const ist__pjrt *pjrt,
+                                 enum ist__pjrt_function function) {
+  ist_pjrt_fn found = NULL;
+  const size_t offset = functions[function].offset;
+  const PJRT_Extension_Base *node =
+      ist__pjrt_extension(pjrt, functions[function].extension);
+  if (node != NULL && node->struct_size >= offset + sizeof found) {
+    memcpy(&found, (const char *)node + offset, sizeof found);
+  }
+  return found;
+}
+
+// The function that has to be there to end what a function makes.
+static enum ist__pjrt_function end_of(enum ist__pjrt_function function) {
+  switch (function) {
+    case IST__FUNCTION_raw_create:
+      return IST__FUNCTION_raw_destroy;
+    case IST__FUNCTION_layout_of_buffer:
+      return IST__FUNCTION_layout_destroy;
+    default:
+      return function;
+  }
+}
+
+ist_code ist__pjrt_function_call(const ist__pjrt *pjrt,
+                                 enum ist__pjrt_function function, void *args,
+                                 ist_error *err) {
+  const char *name = functions[function].name;
+  ist_pjrt_fn found = find_function(pjrt, function);
+  if (found == NULL || find_function(pjrt, end_of(function)) == NULL) {
+    if (found != NULL) name = functions[end_of(function)].name;
+    return ist_error_set(err, IST_ERR_PLUGIN_SLOT,
+                         "%s: %s cannot be called: the plugin (API 0.%d) does "
+                         "not have it; needs a plugin that has it",
+                         pjrt->name, name, pjrt->minor);
+  }
+  if (ist__call_fails(pjrt->env, name)) return made_to_fail(pjrt, name, err);
+  return answer(pjrt, name, found(args), IST_ERR_PLUGIN, err);
+}
+
+void ist__pjrt_function_end(const ist__pjrt *pjrt,
+                            enum ist__pjrt_function function, void *args) {
+  ist_pjrt_fn found = find_function(pjrt, function);
+  if (found != NULL) log_failure(pjrt, functions[function].name, found(args));
 }

@@ -34,6 +34,14 @@ typedef struct ist__pjrt {
   char name[64];  // "pjrt:cpu"; before a client exists "pjrt:FILE.so"
 } ist__pjrt;
 
+// Functions of extensions that are called: IST__FUNCTION_stream_get and so on.
+enum ist__pjrt_function {
+#define FUNCTION(name, extension, member) IST__FUNCTION_##name,
+#include "backend/pjrt/functions.def"
+#undef FUNCTION
+  IST__FUNCTION_COUNT
+};
+
 // "PJRT_Buffer_Delete"; index is one of enum ist_pjrt_slot.
 const char *ist__pjrt_slot_name(int slot);
 
@@ -57,6 +65,24 @@ ist_code ist__pjrt_call_as(const ist__pjrt *pjrt, int slot, void *args,
 // Calls a slot that ends something (Destroy, Delete, Decrease). It is never
 // made to fail by a test; what the plugin answers is logged only.
 void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args);
+
+// The node after node in the plugin's chain of extensions; NULL asks for the
+// first. A chain that does not end is cut: index counts the nodes before.
+const PJRT_Extension_Base *ist__pjrt_extension_next(
+    const ist__pjrt *pjrt, const PJRT_Extension_Base *node, size_t index);
+
+// The first node of a type in the chain, or NULL.
+const PJRT_Extension_Base *ist__pjrt_extension(const ist__pjrt *pjrt, int type);
+
+// ist__pjrt_call and ist__pjrt_end for a function of an extension.
+ist_code ist__pjrt_function_call(const ist__pjrt *pjrt,
+                                 enum ist__pjrt_function function, void *args,
+                                 ist_error *err);
+void ist__pjrt_function_end(const ist__pjrt *pjrt,
+                            enum ist__pjrt_function function, void *args);
+
+// Frees an error that a callback was given; NULL is none.
+void ist__pjrt_error_free(const ist__pjrt *pjrt, PJRT_Error *error);
 
 // The reading ends of the ABI's (pointer, size) strings: copies at most
 // size - 1 bytes, the rest is cut; NULL gives "".

@@ -3,9 +3,6 @@
 
 #include "backend/pjrt/capability.h"
 
-// A chain of extensions that is longer is garbage or a ring.
-#define MAX_EXTENSIONS 64
-
 enum {
   MEMORY = 0,
   CLIENT = 1
@@ -67,21 +64,6 @@ const ist__pjrt_capability_row *ist__pjrt_capability_row_at(int number) {
 const char *ist__pjrt_extension_name(int type) {
   int count = (int)(sizeof extension_names / sizeof extension_names[0]);
   return type >= 0 && type < count ? extension_names[type] : NULL;
-}
-
-const PJRT_Extension_Base *ist__pjrt_extension_next(
-    const ist__pjrt *pjrt, const PJRT_Extension_Base *node, size_t index) {
-  if (index >= MAX_EXTENSIONS) return NULL;
-  return node == NULL ? pjrt->table->extension_start : node->next;
-}
-
-const PJRT_Extension_Base *ist__pjrt_extension(const ist__pjrt *pjrt,
-                                               int type) {
-  const PJRT_Extension_Base *node = ist__pjrt_extension_next(pjrt, NULL, 0);
-  for (size_t i = 1; node != NULL && node->type != type; i++) {
-    node = ist__pjrt_extension_next(pjrt, node, i);
-  }
-  return node;
 }
 
 bool ist__pjrt_capability_is_present(const ist__pjrt *pjrt, int number) {

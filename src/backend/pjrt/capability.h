@@ -45,14 +45,6 @@ const ist__pjrt_capability_row *ist__pjrt_capability_row_at(int number);
 // says nothing about whether they work.
 bool ist__pjrt_capability_is_present(const ist__pjrt *pjrt, int number);
 
-// The first node of a type in the plugin's chain of extensions, or NULL.
-const PJRT_Extension_Base *ist__pjrt_extension(const ist__pjrt *pjrt, int type);
-
-// The node after node; NULL asks for the first. A chain that does not end is
-// cut: index counts the nodes before.
-const PJRT_Extension_Base *ist__pjrt_extension_next(
-    const ist__pjrt *pjrt, const PJRT_Extension_Base *node, size_t index);
-
 // The name of a type of extension, "PJRT_Layouts_Extension", or NULL.
 const char *ist__pjrt_extension_name(int type);
 

@@ -22,6 +22,45 @@ void ist__probe_permuted(ist__probe *probe);
 // element_types: the set of dtype numbers. Needs the copies.
 uint64_t ist__probe_types(ist__probe *probe);
 
+// ---- when a report is asked for; all need the copies
+
+// zero_copy.
+void ist__probe_zero_copy(ist__probe *probe);
+// host_layout, copy_raw: of a buffer of the six values.
+void ist__probe_host_layout(ist__probe *probe, PJRT_Buffer *buffer);
+void ist__probe_copy_raw(ist__probe *probe, PJRT_Buffer *buffer);
+// unsafe_pointer, is_on_cpu, dynamic_dimensions, memory_kinds: what is told of
+// a buffer of the six values.
+void ist__probe_told(ist__probe *probe, PJRT_Buffer *buffer);
+// raw_buffer, layouts, stream: of a buffer of the six values.
+void ist__probe_extensions(ist__probe *probe, PJRT_Buffer *buffer);
+// delete, bitcast, error_buffer, each on a buffer of its own.
+void ist__probe_ends(ist__probe *probe);
+// copy_to_memory, copy_to_device.
+void ist__probe_transfers(ist__probe *probe);
+// memory_stats.
+void ist__probe_stats(ist__probe *probe);
+// programs, program_types, serialize, donation, parameter_layouts, and
+// dynamic_dimensions on an output that has them: of the first device's default
+// memory. Takes milliseconds: programs are compiled.
+void ist__probe_programs(ist__probe *probe);
+
+// ---- what several of them need
+
+// Fails unless a buffer of the six values shows them, and what is then written
+// to the bytes that it is said to be a view of: a copy would not.
+ist_code ist__probe_shows_writes(ist__probe *probe, PJRT_Buffer *buffer,
+                                 unsigned char *bytes, ist_error *err);
+
+// True when the plugin says that a buffer is deleted; false too where it does
+// not answer.
+bool ist__probe_is_deleted(ist__probe *probe, PJRT_Buffer *buffer);
+
+// Fails unless a layout of the extension is told as text that begins so.
+ist_code ist__probe_layout_text(ist__probe *probe,
+                                PJRT_Layouts_MemoryLayout *layout,
+                                const char *want, ist_error *err);
+
 // Fails unless values lie at an address that a plugin told: NOT_ADDRESSABLE
 // (it is no memory of this process), PLUGIN.
 ist_code ist__probe_values_at(const void *address, const void *want,

@@ -28,7 +28,8 @@ ist_code ist__probe_begin(ist__probe *probe, ist_error *err) {
   const size_t size = 3 * IST__PROBE_PAGE;
   ist__pjrt_client *client = probe->client;
   ist__probe_block *b = ist__alloc_zero(client->env, sizeof *b);
-  unsigned char *bytes = ist__alloc(client->env, size, IST__PROBE_PAGE);
+  // So that what begins one page later is aligned to no more than a page.
+  unsigned char *bytes = ist__alloc(client->env, size, 2 * IST__PROBE_PAGE);
   if (b == NULL || bytes == NULL) {
     ist__free(client->env, b);
     ist__free(client->env, bytes);
@@ -77,6 +78,15 @@ void ist__probe_fails(ist__probe *probe, int number, const ist_error *err) {
   ist__log(pjrt->env, IST_LOG_DEBUG, "%s: memory %s: %s: %s", pjrt->name,
            probe->memory->kind, ist__pjrt_capability_row_at(number)->name,
            found->reason);
+}
+
+void ist__probe_result(ist__probe *probe, int number, ist_code code,
+                       const ist_error *err) {
+  if (code == IST_OK) {
+    ist__probe_works(probe, number, 0);
+  } else {
+    ist__probe_fails(probe, number, err);
+  }
 }
 
 void ist__probe_says(ist__probe *probe, int number, const char *format, ...) {

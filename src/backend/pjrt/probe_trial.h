@@ -17,7 +17,7 @@
 typedef struct ist__probe_block {
   ist__refcount holders;
   ist__pjrt_client *client;
-  unsigned char *bytes;  // 3 pages, aligned to one
+  unsigned char *bytes;  // 3 pages, aligned to two
 } ist__probe_block;
 
 typedef struct ist__probe {
@@ -42,6 +42,9 @@ void ist__probe_works(ist__probe *probe, int number, uint64_t value);
 void ist__probe_fails(ist__probe *probe, int number, const ist_error *err);
 void ist__probe_says(ist__probe *probe, int number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// One of the first two, by code.
+void ist__probe_result(ist__probe *probe, int number, ist_code code,
+                       const ist_error *err);
 static inline bool ist__probe_has(const ist__probe *probe, int number) {
   return probe->found[number].works;
 }

@@ -27,21 +27,18 @@ static uint64_t find_alignment(ist__probe *p) {
   return found;
 }
 
-// Read, and written behind the plugin's back: a copy would not show it.
-static ist_code shows_later_writes(ist__probe *p, PJRT_Buffer *buffer,
-                                   ist_error *err) {
+ist_code ist__probe_shows_writes(ist__probe *p, PJRT_Buffer *buffer,
+                                 unsigned char *bytes, ist_error *err) {
   int32_t later[6];
   for (int i = 0; i < 6; i++) later[i] = 7 * ist__probe_six[i];
   ist_code code = ist__probe_comes_out(p, buffer, ist__probe_six,
                                        sizeof ist__probe_six, err);
   if (code != IST_OK) return code;
-  memcpy(p->block->bytes, later, sizeof later);
+  memcpy(bytes, later, sizeof later);
   code = ist__probe_comes_out(p, buffer, later, sizeof later, err);
-  if (code != IST_OK && err->code == IST_ERR_PLUGIN) {
-    ist_error_set(err, IST_ERR_PLUGIN,
-                  "later writes do not show through it: it is a copy");
-  }
-  return code;
+  if (code != IST_ERR_PLUGIN) return code;
+  return ist_error_set(err, IST_ERR_PLUGIN,
+                       "later writes do not show through it: it is a copy");
 }
 
 void ist__probe_views(ist__probe *p, bool *out_address) {
@@ -53,7 +50,8 @@ void ist__probe_views(ist__probe *p, bool *out_address) {
   memcpy(p->block->bytes, ist__probe_six, sizeof ist__probe_six);
   PJRT_Buffer *buffer = ist__probe_viewed(p, &ist__probe_six_shape, 0, &err);
   ist_code code =
-      buffer != NULL ? shows_later_writes(p, buffer, &err) : err.code;
+      buffer != NULL ? ist__probe_shows_writes(p, buffer, p->block->bytes, &err)
+                     : err.code;
   if (code == IST_OK) {
     ist__probe_works(p, IST__CAPABILITY_view, alignment);
     void *address = NULL;
