@@ -237,6 +237,15 @@ static void memory__outlives_a_delete_by_the_host_program(void **state) {
   assert_memory_equal(values(out), wanted, sizeof wanted);
   assert_refused(ist_tensor_wait(tensor, &s.bench.err), IST_ERR_DELETED,
                  s.bench.err, "deleted");
+  ist_tensor *unmade = (void *)&s;
+  ist_run how = {.struct_size = sizeof how,
+                 .inputs = &tensor,
+                 .input_count = 1,
+                 .outputs = &unmade,
+                 .output_count = 1};
+  assert_refused(ist_program_run(s.program, &how, &s.bench.err),
+                 IST_ERR_DELETED, s.bench.err, "deleted");
+  assert_null(unmade);
   ist_tensor_release(tensor);
   assert_memory_equal(values(out), wanted, sizeof wanted);
   out->deleter(out);

@@ -316,6 +316,19 @@ static ist_code run(ist__pjrt_client *client, const program *p,
                         &execute, err);
 }
 
+// A plugin refuses a deleted input in words of its own; it is told by its code.
+static ist_code name_deleted(const ist__pjrt *pjrt, PJRT_Buffer *const *inputs,
+                             size_t count, ist_code code, ist_error *err) {
+  for (size_t i = 0; code == IST_ERR_PLUGIN && i < count; i++) {
+    if (ist__pjrt_alive(pjrt, inputs[i], NULL) != IST_ERR_DELETED) continue;
+    return ist_error_set(err, IST_ERR_DELETED,
+                         "%s: the program cannot run: input %zu was deleted "
+                         "or given away; needs one that lives",
+                         pjrt->name, i);
+  }
+  return code;
+}
+
 ist_code ist__pjrt_execute(void *self, const ist_execution *execution,
                            ist_error *err) {
   ist__pjrt_client *client = self;
@@ -348,6 +361,8 @@ ist_code ist__pjrt_execute(void *self, const ist_execution *execution,
   }
   PJRT_Buffer **outputs = buffers + p->signature->input_count;
   code = run(client, p, buffers, kept, outputs, err);
+  code = name_deleted(&client->plugin.pjrt, buffers, p->signature->input_count,
+                      code, err);
   if (code == IST_OK) {
     code = wrap_outputs(client, p, outputs, execution->outputs, err);
   }
