@@ -17,10 +17,9 @@
 #include <sys/uio.h>
 #endif
 
-// Through a pipe, whose room (at least 512 bytes, POSIX _POSIX_PIPE_BUF) takes
-// all of it at once.
-static ist__safe_read_result read_by_pipe(const void *address, void *out,
-                                          size_t size) {
+// A pipe's room (at least 512 bytes, _POSIX_PIPE_BUF) takes all of it at once.
+ist__safe_read_result ist__safe_read_by_pipe(const void *address, void *out,
+                                             size_t size) {
   int ends[2];
   if (pipe(ends) != 0) return IST__SAFE_READ_NO_MEANS;
   // A child of this process that another thread makes just now may keep them;
@@ -60,5 +59,5 @@ ist__safe_read_result ist__safe_read(const void *address, void *out,
   // A sandbox may forbid the call, and an emulator may not have it.
   if (n >= 0 || errno == EFAULT) return IST__SAFE_READ_NOT_MAPPED;
 #endif
-  return read_by_pipe(address, out, size);
+  return ist__safe_read_by_pipe(address, out, size);
 }

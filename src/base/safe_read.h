@@ -21,4 +21,8 @@ typedef enum ist__safe_read_result {
 ist__safe_read_result ist__safe_read(const void *address, void *out,
                                      size_t size);
 
+// The same through a pipe, for systems that have no better way.
+ist__safe_read_result ist__safe_read_by_pipe(const void *address, void *out,
+                                             size_t size);
+
 #endif  // ISTHMUS_BASE_SAFE_READ_H_
