@@ -226,8 +226,8 @@ static void time_copies(pjrt_bench *bench, const bench_plan *plan) {
 
 static void open_backend(void *self, size_t times) {
   pjrt_bench *bench = self;
-  ist_backend_options options = {.struct_size = sizeof options,
-                                 .path = bench->path};
+  ist_backend_options options = {
+      .struct_size = sizeof options, .path = bench->path, .trusted = true};
   ist_error err;
   for (size_t i = 0; i < times; i++) {
     ist_backend *backend = NULL;
@@ -252,8 +252,8 @@ int main(int argc, char **argv) {
   bench_plan plan = bench_arguments(argc, argv);
   if (!plan.plugin) bench_fail("pjrt", "needs a plugin");
   pjrt_bench bench = {.path = plan.plugin};
-  ist_backend_options options = {.struct_size = sizeof options,
-                                 .path = plan.plugin};
+  ist_backend_options options = {
+      .struct_size = sizeof options, .path = plan.plugin, .trusted = true};
   ist_error err;
   need(ist_context_create(NULL, &bench.context, &err), "context", &err);
   need(ist_backend_open(bench.context, "pjrt", &options, &bench.backend, &err),

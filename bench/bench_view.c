@@ -50,8 +50,8 @@ static void create_view(void *self, size_t times) {
 int main(int argc, char **argv) {
   bench_plan plan = bench_arguments(argc, argv);
   if (!plan.plugin) bench_fail("view", "needs a plugin");
-  ist_backend_options options = {.struct_size = sizeof options,
-                                 .path = plan.plugin};
+  ist_backend_options options = {
+      .struct_size = sizeof options, .path = plan.plugin, .trusted = true};
   ist_context *context = NULL;
   ist_backend *backend = NULL;
   ist_error err;

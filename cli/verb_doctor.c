@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // verb_doctor.c: isthmus doctor: what is on this machine, and what each memory
-// can do, found by trying. Plugins are opened only when the command line or
-// PJRT_NAMES_AND_LIBRARY_PATHS names them.
+// can do, found by trying. Plugins that are installed are listed; opened are
+// only those that the command line or PJRT_NAMES_AND_LIBRARY_PATHS names.
 
 #define _GNU_SOURCE  // _SC_NPROCESSORS_ONLN, _SC_PHYS_PAGES
 #include <inttypes.h>
@@ -10,7 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "backend/pjrt/child.h"
+#include "command_discover.h"
 
 static const char plugins_variable[] = "PJRT_NAMES_AND_LIBRARY_PATHS";
 
@@ -113,21 +114,61 @@ static void say_plugin(doctor *d, const char *path, bool failing) {
   say_backend(d, "pjrt", path, place, failing);
 }
 
-// NAME:PATH,NAME:PATH, as jax reads it.
-static void say_environment(doctor *d) {
-  const char *at = getenv(plugins_variable);
-  while (at != NULL && *at != '\0') {
-    size_t length = strcspn(at, ",");
-    const char *colon = memchr(at, ':', length);
-    char path[4096];
-    if (colon != NULL) {
-      size_t size = length - (size_t)(colon + 1 - at);
-      (void)snprintf(path, sizeof path, "%.*s", (int)size, colon + 1);
-      say_plugin(d, path, false);
+static bool is_in_environment(const ist__plugin_entry *entry) {
+  return strcmp(entry->found_by, plugins_variable) == 0;
+}
+
+static void say_environment(doctor *d, const ist__plugins *plugins) {
+  for (size_t i = 0; i < plugins->count; i++) {
+    if (is_in_environment(&plugins->at[i])) {
+      say_plugin(d, plugins->at[i].path, false);
     }
-    at += length;
-    if (*at == ',') at++;
   }
+}
+
+static void say_installed_json(doctor *d, const ist__plugins *plugins,
+                               const char *probe) {
+  ist__json_open(d->to, "plugins", '[');
+  for (size_t i = 0; i < plugins->count; i++) {
+    const ist__plugin_entry *entry = &plugins->at[i];
+    ist__json_open(d->to, NULL, '{');
+    ist__json_string(d->to, "name", entry->name);
+    ist__json_string(d->to, "path", entry->path);
+    ist__json_string(d->to, "found_by", entry->found_by);
+    ist__json_string(d->to, "problem",
+                     entry->problem[0] != '\0' ? entry->problem : NULL);
+    ist__json_close(d->to, '}');
+  }
+  ist__json_close(d->to, ']');
+  ist__json_string(d->to, "probe_program", probe);
+}
+
+// What is installed, and the program in which plugins are opened first.
+static void say_installed(doctor *d, const ist__plugins *plugins) {
+  char probe[IST__PATH_SIZE];
+  bool there = ist__child_program(NULL, "", probe, NULL) == IST_OK;
+  if (d->to != NULL) {
+    say_installed_json(d, plugins, there ? probe : NULL);
+    return;
+  }
+  FILE *file = d->cmd->report;
+  fputs(plugins->count > 0 ? "plugins\n" : "no PJRT plugin is installed\n",
+        file);
+  for (size_t i = 0; i < plugins->count; i++) {
+    const ist__plugin_entry *entry = &plugins->at[i];
+    fputs("  ", file);
+    ist__print_safe(file, entry->name);
+    fputs(": ", file);
+    ist__print_safe(file, entry->path);
+    fputs("\n    found by ", file);
+    ist__print_safe(file, entry->found_by);
+    if (entry->problem[0] != '\0')
+      fprintf(file, "; broken: %s", entry->problem);
+    fputc('\n', file);
+  }
+  fputs("unknown plugins are opened first in ", file);
+  ist__print_safe(file, there ? probe : "nothing: isthmus-probe is not there");
+  fputc('\n', file);
 }
 
 int ist__verb_doctor(ist__cmd *cmd) {
@@ -135,6 +176,11 @@ int ist__verb_doctor(ist__cmd *cmd) {
   if (cmd->operands.count > 0) {
     return ist__cmd_usage(cmd, "it takes no operand like '%s'",
                           cmd->operands.at[0]);
+  }
+  ist__plugins *plugins = NULL;
+  ist_error err = {0};
+  if (ist__plugins_find(cmd->context, &plugins, &err) != IST_OK) {
+    return ist__cmd_fail(cmd, &err);
   }
   if (cmd->json) d.to = &d.json;
   if (d.to != NULL) ist__json_open(d.to, NULL, '{');
@@ -150,15 +196,15 @@ int ist__verb_doctor(ist__cmd *cmd) {
   for (size_t i = 0; i < cmd->plugins.count; i++) {
     say_plugin(&d, cmd->plugins.at[i], true);
   }
-  say_environment(&d);
+  say_environment(&d, plugins);
+  if (d.to != NULL) ist__json_close(d.to, ']');
+  say_installed(&d, plugins);
+  ist_deallocate(cmd->context, plugins);
   if (d.to != NULL) {
-    ist__json_close(d.to, ']');
     if (!d.good) ist__json_error(d.to, "error", &d.err);
     ist__json_close(d.to, '}');
     ist__json_end(d.to);
     cmd->json = false;  // the error has been said in the document
-  } else if (cmd->plugins.count == 0 && getenv(plugins_variable) == NULL) {
-    fputs("no PJRT plugin was named: see --plugin\n", cmd->report);
   }
   return d.good ? IST__EXIT_OK : ist__cmd_fail(cmd, &d.err);
 }

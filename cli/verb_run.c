@@ -6,8 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "command.h"
+#include "command_discover.h"
 
 // One output of the command line: where it goes, and whether it was written.
 typedef struct sink {
@@ -18,6 +19,8 @@ typedef struct sink {
 
 typedef struct session {
   ist__cmd *cmd;
+  char plugin[4400];   // the place of --plugin, or of the one that was found
+  char found_by[128];  // "" where --plugin names a path
   ist__target target;
   ist_program *program;
   size_t input_count, output_count;
@@ -265,6 +268,11 @@ static void say_text_one(session *s, bool input, size_t i,
 }
 
 static void say_text(session *s) {
+  if (s->found_by[0] != '\0') {
+    fputs("plugin ", s->cmd->report);
+    ist__print_safe(s->cmd->report, s->plugin);
+    fprintf(s->cmd->report, ", found by %s\n", s->found_by);
+  }
   for (size_t i = 0; i < s->input_count; i++) {
     say_text_one(s, true, i, s->inputs[i], &s->receipts[i],
                  s->cmd->operands.at[i + 1]);
@@ -304,7 +312,7 @@ static void say_json(session *s) {
   ist__json json = {.file = s->cmd->report};
   ist__json_open(&json, NULL, '{');
   ist__json_string(&json, "program", s->cmd->operands.at[0]);
-  ist__json_string(&json, "plugin", s->cmd->plugins.at[0]);
+  ist__json_string(&json, "plugin", s->plugin);
   say_json_list(s, &json, true);
   say_json_list(s, &json, false);
   ist__json_open(&json, "seconds", '{');
@@ -333,12 +341,43 @@ static void release_all(session *s) {
   ist_program_release(s->program);
 }
 
+// The plugin: a place, the name of one that is installed, or, where none is
+// named, the one that is installed.
+static ist_code find_plugin(session *s, ist_error *err) {
+  bool named = s->cmd->plugins.count > 0;
+  const char *text = named ? s->cmd->plugins.at[0] : "";
+  const char *bare = strncmp(text, "pjrt:", 5) == 0 ? text + 5 : text;
+  const char *rest = bare + strcspn(bare, "#");
+  char name[96];
+  (void)snprintf(name, sizeof name, "%.*s", (int)(rest - bare), bare);
+  (void)snprintf(s->plugin, sizeof s->plugin, "%s", text);
+  if (named && (strchr(bare, '/') != NULL || access(name, F_OK) == 0)) {
+    return IST_OK;
+  }
+  ist__plugins *plugins = NULL;
+  ist_code code = ist__plugins_find(s->cmd->context, &plugins, err);
+  if (code != IST_OK) return code;
+  ist_error cause = {0};
+  const ist__plugin_entry *entry =
+      ist__plugins_choose(plugins, named ? name : NULL, &cause);
+  if (entry != NULL) {
+    (void)snprintf(s->plugin, sizeof s->plugin, "pjrt:%s%.200s", entry->path,
+                   rest);
+    (void)snprintf(s->found_by, sizeof s->found_by, "%s", entry->found_by);
+  } else if (!named) {
+    *err = cause;
+    code = cause.code;
+  }
+  ist_deallocate(s->cmd->context, plugins);
+  return code;  // a name that nothing has may still be a path that is wrong
+}
+
 static ist_code go(session *s, ist_error *err) {
   // What is quickly found wrong comes first.
   ist_code code = load_inputs(s, err);
+  if (code == IST_OK) code = find_plugin(s, err);
   if (code == IST_OK) {
-    code =
-        ist__cmd_target(s->cmd, s->cmd->plugins.at[0], true, &s->target, err);
+    code = ist__cmd_target(s->cmd, s->plugin, true, &s->target, err);
   }
   if (code == IST_OK) code = compile(s, err);
   if (code == IST_OK) code = make_lists(s, err);
@@ -355,7 +394,7 @@ int ist__verb_run(ist__cmd *cmd) {
   if (cmd->operands.count == 0) {
     return ist__cmd_usage(cmd, "it needs a program");
   }
-  if (cmd->plugins.count != 1) {
+  if (cmd->plugins.count > 1) {
     return ist__cmd_usage(cmd, "it needs one --plugin, and %zu were given",
                           cmd->plugins.count);
   }

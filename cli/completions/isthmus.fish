@@ -13,7 +13,7 @@ complete -c isthmus -n __fish_use_subcommand -f -a explain -d 'explain an error 
 complete -c isthmus -n '__isthmus_verb doctor probe move run route explain' -l help -s h -d 'print this help'
 complete -c isthmus -n '__isthmus_verb doctor probe move run route explain' -l version -s V -d 'print the version'
 complete -c isthmus -n '__isthmus_verb doctor probe move run route explain' -l json -s j -d 'print JSON instead of text'
-complete -c isthmus -n '__isthmus_verb doctor run' -l plugin -s p -r -d 'a PJRT plugin to open (run: a place, P.so#DEVICE too); opening runs its code'
+complete -c isthmus -n '__isthmus_verb doctor run' -l plugin -s p -r -d 'a PJRT plugin to open (run: a place, P.so#DEVICE, or the name of an installed one, too; without it the one that is installed); opening runs its code'
 complete -c isthmus -n '__isthmus_verb run' -l output -s o -r -d 'where a result goes; what follows up to the next option are outputs too'
 complete -c isthmus -n '__isthmus_verb move' -l via -r -d 'a device to pass through on the way; may be given several times'
 complete -c isthmus -n '__isthmus_verb doctor probe move run route' -l option -s O -x -d 'an option of the backend opened; TYPE is string, int, ints, float or bool, and is guessed from VALUE when left out'

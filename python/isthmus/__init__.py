@@ -16,7 +16,6 @@ from ._core import (
     Tensor,
     __version__,
     from_dlpack,
-    open,
 )
 from ._convert import astype
 from ._errors import Entry, Error
@@ -24,13 +23,14 @@ from ._exchange import empty, plan, to, to_tree
 from ._explain import explain
 from ._files import load, save
 from ._pool import Pool, pool, trim_pool
+from ._plugins import Plugin, open, plugins
 from ._types import DeviceType, DType
 
 __all__ = [
-    "Backend", "Device", "DeviceType", "DType", "Entry", "Error", "Pool",
-    "Program", "Receipt", "Tensor", "__version__", "astype", "empty",
+    "Backend", "Device", "DeviceType", "DType", "Entry", "Error", "Plugin",
+    "Pool", "Program", "Receipt", "Tensor", "__version__", "astype", "empty",
     "explain", "from_dlpack", "get_include", "jax", "load", "open", "plan",
-    "pool", "save", "to", "to_tree", "trim_pool",
+    "plugins", "pool", "save", "to", "to_tree", "trim_pool",
 ]
 
 

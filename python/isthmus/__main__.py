@@ -32,6 +32,9 @@ def main() -> NoReturn:
         sys.exit(1)
     sys.stdout.flush()
     arguments = sys.argv[1:]
+    # The command looks for plugins where this Python has its packages.
+    os.environ.setdefault("ISTHMUS_SITE_PACKAGES", ":".join(
+        folder for folder in sys.path if os.path.isdir(folder)))
     if arguments[:1] == ["doctor"] and not {"-h", "--help"} & {*arguments}:
         sys.exit(_doctor(path, arguments))
     os.execv(path, [path, *arguments])

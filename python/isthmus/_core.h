@@ -292,6 +292,7 @@ PyObject *ist__py_backend_new(ist__py_state *state, ist_backend *backend);
 
 // -------------------------------------------------------- _core_open.c --
 PyObject *ist__py_open(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *ist__py_exports_plugin(PyObject *module, PyObject *path);
 
 // ----------------------------------------------------- _core_program.c --
 PyObject *ist__py_program_type(PyObject *module);

@@ -66,6 +66,7 @@ static PyMethodDef methods[] = {
      "Opens a device runtime: \"host\", \"template\", \"pjrt:P.so#0\".\n\n"
      "An unknown plugin is first opened in a process of its own, so that one\n"
      "that kills itself raises an Error; trusted=True leaves that out."},
+    {"exports_plugin", ist__py_exports_plugin, METH_O, NULL},
     {"import_host", FAST(ist__py_import_host), METH_FASTCALL, NULL},
     {"wrap", ist__py_wrap, METH_VARARGS, NULL},
     {"export", ist__py_export, METH_VARARGS, NULL},

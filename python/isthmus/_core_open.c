@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "_core.h"
+#include "backend/pjrt/elf_symbol.h"
 
 // Options of one call, with what they point to.
 typedef struct all_options {
@@ -232,4 +233,16 @@ done:
   Py_XDECREF(bytes);
   PyMem_Free(place);
   return result;
+}
+
+// exports_plugin(path) -> bool: the library exports GetPjrtApi; not loaded.
+PyObject *ist__py_exports_plugin(PyObject *module, PyObject *path) {
+  (void)module;
+  PyObject *bytes = NULL;
+  if (!PyUnicode_FSConverter(path, &bytes)) return NULL;
+  const char *text = PyBytes_AsString(bytes);
+  bool found =
+      text != NULL && ist__elf_exports(text, "GetPjrtApi") == IST__ELF_YES;
+  Py_DECREF(bytes);
+  return PyBool_FromLong(found);
 }

@@ -54,6 +54,8 @@ def run(folder, *words, data=b"", env=None, **more):
     """Runs the command in folder; words that are paths are turned into text."""
     surroundings = {k: v for k, v in os.environ.items()
                     if k != "PJRT_NAMES_AND_LIBRARY_PATHS"}
+    # Only what a test names is installed.
+    surroundings["ISTHMUS_SITE_PACKAGES"] = ""
     surroundings.update(env or {})
     more.setdefault("stdout", subprocess.PIPE)
     more.setdefault("stderr", subprocess.PIPE)

@@ -73,6 +73,7 @@ def mask(text):
     for mark, path in names().items():
         if path:
             text = text.replace(path, mark)
+    text = text.replace(str(cli_env.BUILD / "isthmus-probe"), "$PROBE")
     text = re.sub(r"^\w+ \S+ \S+, \d+ processors, .*$", "$MACHINE", text,
                   flags=re.M)
     text = re.sub(r'"machine": \{[^}]*\}', '"machine": "$MACHINE"', text)

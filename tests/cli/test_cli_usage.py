@@ -19,7 +19,6 @@ WRONG = {
     "three operands": ["move", "a.npy", "b.npy", "c.npy"],
     "no plugin": ["probe"],
     "no program": ["run", "--plugin", "p.so"],
-    "no plugin to run on": ["run", "add.mlir"],
     "one end of a route": ["route", "host"],
     "nothing to explain": ["explain"],
     "an operand for doctor": ["doctor", "p.so"],

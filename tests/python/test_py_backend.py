@@ -67,6 +67,7 @@ def test_open__gives_the_host():
     (lambda: isthmus.open("nothing"), 301),
     (lambda: isthmus.open(""), 301),
     (lambda: isthmus.open("pjrt"), None),
+    (lambda: isthmus.open("pjrt:no_such_plugin"), 302),
     (lambda: isthmus.open("pjrt:/nowhere/p.so"), 302),
     (lambda: isthmus.open("pjrt", path=__file__), None),
     (lambda: isthmus.open("x.npy#3"), 103),

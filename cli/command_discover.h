@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// command_discover.h: the plugins that are installed here, found by looking
+// only: none is loaded, no Python is started.
+//
+// Where, in this order:
+//   1. PJRT_NAMES_AND_LIBRARY_PATHS, "name:path,name:path";
+//   2. in each folder of packages: jax_plugins/NAME/*.so,
+//   xla_plugins/NAME/*.so;
+//   3. there, the entry points jax_plugins and xla_plugins of what is
+//   installed;
+//   4. there, installed files named *pjrt*.so, and libtpu.so.
+// A library counts when it exports GetPjrtApi. The folders of packages are
+// those of ISTHMUS_SITE_PACKAGES (with ":" between; the Python package's
+// command sets it), else of VIRTUAL_ENV, else of the python3 on PATH.
+
+#ifndef ISTHMUS_CLI_COMMAND_DISCOVER_H_
+#define ISTHMUS_CLI_COMMAND_DISCOVER_H_
+
+#include "command.h"
+
+enum {
+  IST__MOST_PLUGINS = 64
+};
+
+typedef struct ist__plugin_entry {
+  char name[96];
+  char path[4096];    // as it was found
+  char found_by[96];  // "PJRT_NAMES_AND_LIBRARY_PATHS", "xla_plugins", ...
+  char problem[128];  // why it is no plugin, or ""
+} ist__plugin_entry;
+
+typedef struct ist__plugins {
+  size_t count;
+  ist__plugin_entry at[IST__MOST_PLUGINS];
+} ist__plugins;
+
+// Gives *out, freed by ist_deallocate. Fails: NO_ALLOCATION.
+ist_code ist__plugins_find(ist_context *context, ist__plugins **out,
+                           ist_error *err);
+
+// The plugin to take: the one called name, or, for NULL, the only one, or the
+// only one that PJRT_NAMES_AND_LIBRARY_PATHS names. NULL, with err, otherwise.
+const ist__plugin_entry *ist__plugins_choose(const ist__plugins *plugins,
+                                             const char *name, ist_error *err);
+
+// Adds a plugin, once for each file. For the two sources of this module.
+void ist__plugins_add(ist__plugins *plugins, const char *name, const char *path,
+                      const char *found_by);
+// Adds one that is broken.
+void ist__plugins_add_broken(ist__plugins *plugins, const char *name,
+                             const char *path, const char *found_by,
+                             const char *problem);
+
+// Looks through one folder of packages.
+void ist__plugins_scan(ist__plugins *plugins, const char *site);
+
+#endif  // ISTHMUS_CLI_COMMAND_DISCOVER_H_
