@@ -50,6 +50,7 @@ typedef struct ist__cmd {
   ist_context *context;
   FILE *report;  // stdout, or stderr when stdout carries a tensor
   bool json;
+  bool junit;      // of conformance
   bool progress;   // a line of progress stands on stderr
   char doing[80];  // what it says
   int percent;     // and the number after it; -1: none
@@ -242,6 +243,7 @@ void ist__print_memory_use(FILE *file, ist__json *json,
 
 int ist__verb_doctor(ist__cmd *cmd);
 int ist__verb_probe(ist__cmd *cmd);
+int ist__verb_conformance(ist__cmd *cmd);
 int ist__verb_move(ist__cmd *cmd);
 int ist__verb_run(ist__cmd *cmd);
 int ist__verb_route(ist__cmd *cmd);

@@ -45,8 +45,7 @@ static const struct {
 };
 
 // Verbs of the contract that this version does not have.
-static const char *const later[] = {"conformance", "compile", "matrix",
-                                    "errors", "tap"};
+static const char *const later[] = {"compile", "matrix", "errors", "tap"};
 
 // The options of one verb, as getopt_long wants them.
 typedef struct grammar {
@@ -151,9 +150,24 @@ static void add(ist__words *words, const char *text) {
   words->at[words->count++] = text;
 }
 
+// True for an option that is a wish alone.
+static bool take_flag(ist__cmd *cmd, int option) {
+  if (option == OPTION_TRUSTED) {
+    cmd->trusted = true;
+  } else if (option == OPTION_JUNIT) {
+    cmd->junit = true;
+  } else if (option == OPTION_SATURATE) {
+    cmd->saturate = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Takes one option with its argument. Returns -1, or an exit code.
 static int take(ist__cmd *cmd, int option, const char *argument) {
   ist_error err = {0};
+  if (take_flag(cmd, option)) return -1;
   switch (option) {
     case OPTION_HELP:
       ist__cmd_help(cmd->verb, stdout);
@@ -183,12 +197,6 @@ static int take(ist__cmd *cmd, int option, const char *argument) {
       break;
     case OPTION_ASTYPE:
       cmd->astype = argument;
-      break;
-    case OPTION_TRUSTED:
-      cmd->trusted = true;
-      break;
-    case OPTION_SATURATE:
-      cmd->saturate = true;
       break;
     case OPTION_SHAPE:
     case OPTION_STRIDES:

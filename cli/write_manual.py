@@ -51,6 +51,7 @@ EXAMPLES = [
     "isthmus doctor --plugin ./plugin.so",
     "isthmus move weights.safetensors:hidden.bias bias.npy",
     "isthmus move a.npy pjrt:./plugin.so#0",
+    "isthmus conformance ./plugin.so --junit >report.xml",
     "isthmus route a.npy pjrt:./plugin.so --copy never",
     "isthmus run f.mlir --plugin ./plugin.so x.npy -o y.npy",
     "python train.py 2>&1 | isthmus explain -",

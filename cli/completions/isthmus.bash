@@ -9,7 +9,7 @@ _isthmus() {
   done
   case $verb in
     '')
-      COMPREPLY=($(compgen -W 'doctor probe move run route explain --help --version --json' -- "$word"))
+      COMPREPLY=($(compgen -W 'doctor probe conformance move run route explain --help --version --json' -- "$word"))
       return ;;
   esac
   case $before in
@@ -41,6 +41,9 @@ _isthmus() {
       return ;;
     probe:-*)
       COMPREPLY=($(compgen -W '--help -h --version -V --json -j --option -O --trusted' -- "$word"))
+      return ;;
+    conformance:-*)
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --junit --option -O' -- "$word"))
       return ;;
     move:-*)
       COMPREPLY=($(compgen -W '--help -h --version -V --json -j --via --option -O --trusted --copy -c --read-only --mutable-source --dtype -d --astype --saturate' -- "$word"))
