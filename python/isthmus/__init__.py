@@ -16,10 +16,11 @@ from ._core import (
     Tensor,
     __version__,
     from_dlpack,
+    to,
 )
 from ._convert import astype
 from ._errors import Entry, Error
-from ._exchange import empty, plan, to, to_tree
+from ._exchange import empty, plan, to_tree
 from ._explain import explain
 from ._files import load, save
 from ._pool import Pool, pool, trim_pool

@@ -21,6 +21,39 @@
 // called on any thread, long after; see _core_owner.c.
 typedef struct ist__py_life ist__py_life;
 
+// Names of attributes that are asked for on every crossing, interned.
+typedef struct ist__py_names {
+  PyObject *dlpack, *exchange, *interface, *cuda_interface;
+  PyObject *device, *copy, *stream, *max_version, *dl_device;
+} ist__py_names;
+
+// What torch's tensors are asked for, looked up on their types once: attributes
+// by the function behind them, methods as callables.
+typedef struct ist__py_torch {
+  const DLPackExchangeAPI *api;
+  descrgetfunc get;
+  PyObject *dtype, *requires_grad;
+  PyObject *is_neg, *is_conj, *untyped_storage, *storage_offset, *nbytes;
+} ist__py_torch;
+
+// A framework's plain type (and one that is as plain), and its dtypes, which
+// are single objects: what _core_fast.c reads. No type: nothing is read so.
+typedef struct ist__py_known {
+  PyTypeObject *type, *twin;
+  size_t count;
+  struct {
+    PyObject *object;
+    DLDataType dtype;
+  } dtypes[40];
+} ist__py_known;
+
+// A framework that takes what is exported, without its adapter.
+typedef struct ist__py_taker {
+  PyObject *name, *consumer;
+  PyObject *accept;  // or NULL: by the C exchange API of torch
+  uint64_t dtypes;   // a set of their numbers
+} ist__py_taker;
+
 typedef struct ist__py_state {
   ist_context *context;
   const ist_device *host;
@@ -33,15 +66,18 @@ typedef struct ist__py_state {
   PyTypeObject *device_type;
   PyTypeObject *program_type;
   PyTypeObject *consumer_type;
+  PyTypeObject *once_type;
   PyObject *dtypes;         // dict: packed DLDataType -> DType
   PyObject *adapters;       // dict: type -> ist__py_adapter as a tuple
   PyObject *empty;          // ()
+  PyObject *host_pair;      // (1, 0)
   PyObject *ask_versioned;  // {"max_version": (1, 3)}
   PyObject *ask_alias;      // the same and copy=False
-  PyObject *name_dlpack;
-  PyObject *name_exchange;
-  PyObject *name_interface;
-  PyObject *name_cuda_interface;
+  ist__py_names names;
+  ist__py_known numpy, torch;
+  ist__py_torch ask;
+  ist__py_taker takers[2];
+  bool slow;  // everything goes through the adapters in Python: for tests
 } ist__py_state;
 
 // A tensor; tensor is NULL once it was closed.
@@ -141,6 +177,15 @@ bool ist__py_life_enter(ist__py_life *life);
 void ist__py_life_leave(ist__py_life *life);
 // Runs a Py_DECREF from any thread; leaks it when Python is going away.
 void ist__py_life_drop(ist__py_life *life, PyObject *object, Py_buffer *buffer);
+// A call of the library without the GIL. What is dropped on this thread during
+// it is let go of at its end, where the GIL is taken again anyway.
+typedef struct ist__py_outside {
+  ist__py_life *life;
+  struct ist__py_stay *stay;  // or NULL: too many at once
+  PyThreadState *thread;
+} ist__py_outside;
+ist__py_outside ist__py_go_outside(ist__py_life *life);
+void ist__py_come_inside(const ist__py_outside *outside);
 // A managed tensor over memory that owner (and buffer, if given) keeps alive.
 // The arrays of view are copied. Retains owner; takes buffer on success.
 DLManagedTensorVersioned *ist__py_owner_new(ist__py_state *state,
@@ -176,7 +221,7 @@ PyObject *ist__py_capsule_read(ist__py_state *state, PyObject *capsule,
 // Takes managed: on failure (-1, an exception set) it has been deleted.
 int ist__py_lend(ist__py_state *state, ist__py_managed *managed);
 // ist_tensor_release without the GIL, for a count that may be the last.
-void ist__py_release(ist_tensor *tensor);
+void ist__py_release(ist__py_state *state, ist_tensor *tensor);
 
 // ------------------------------------------------------ _core_import.c --
 typedef struct ist__py_how {
@@ -191,7 +236,24 @@ PyObject *ist__py_import(ist__py_state *state, PyObject *source,
 // A managed tensor; takes it whether or not it succeeds.
 PyObject *ist__py_import_managed(ist__py_state *state, ist__py_managed source,
                                  const ist__py_how *how);
+// The same, but a failure that no exception caused is none: NULL without one.
+PyObject *ist__py_import_or_not(ist__py_state *state, ist__py_managed source,
+                                const ist__py_how *how);
 void ist__py_managed_delete(ist__py_managed managed);
+// The table behind a type's __dlpack_c_exchange_api__, or NULL (with or
+// without an exception set).
+const DLPackExchangeAPI *ist__py_exchange_api(ist__py_state *state,
+                                              PyObject *type);
+
+// -------------------------------------------------------- _core_fast.c --
+// A plain array or tensor as a managed tensor, without a call into Python
+// code: 1, or 0 where the adapters must look, or -1 with an exception set.
+int ist__py_fast_take(ist__py_state *state, PyObject *source,
+                      ist__py_managed *out, ist_grant *out_grant);
+void ist__py_fast_clear(ist__py_state *state);
+PyObject *ist__py_know_numpy(PyObject *module, PyObject *args);
+PyObject *ist__py_know_torch(PyObject *module, PyObject *args);
+PyObject *ist__py_slow(PyObject *module, PyObject *wish);
 
 // -------------------------------------------------- _core_from_dlpack.c --
 PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
@@ -224,6 +286,8 @@ PyObject *ist__py_wrap(PyObject *module, PyObject *args);
 PyObject *ist__py_tensor_type(PyObject *module);
 // Takes tensor whether or not it succeeds.
 PyObject *ist__py_tensor_new(ist__py_state *state, ist_tensor *tensor);
+// The tensor inside, borrowed: good while the GIL is held; NULL when closed.
+ist_tensor *ist__py_tensor_borrow(PyObject *self);
 // The tensor inside, retained by the caller's object; NULL when closed.
 ist_tensor *ist__py_tensor_get(PyObject *self);
 
@@ -246,6 +310,15 @@ PyObject *ist__py_copy_into(PyObject *module, PyObject *args);
 int ist__py_check_progress(ist__py_state *state, PyObject *progress);
 // "auto"/None/bool -> enum; -1 with an exception set.
 int ist__py_parse_copy(ist__py_state *state, PyObject *value, ist_copy *out);
+
+// A sequence of names -> the set of their numbers; -1 with an exception set.
+int ist__py_read_dtypes(PyObject *names, uint64_t *out);
+
+// ---------------------------------------------------------- _core_to.c --
+PyObject *ist__py_once_type(PyObject *module);
+PyObject *ist__py_take_for(PyObject *module, PyObject *args);
+PyObject *ist__py_to(PyObject *module, PyObject *const *args, Py_ssize_t count,
+                     PyObject *names);
 
 // ----------------------------------------------------- _core_convert.c --
 PyObject *ist__py_convert(PyObject *module, PyObject *args);
@@ -308,6 +381,11 @@ PyObject *ist__py_empty(PyObject *module, PyObject *args);
 // ----------------------------------------------------- _core_catalog.c --
 PyObject *ist__py_catalog_find(PyObject *module, PyObject *code);
 PyObject *ist__py_catalog_match(PyObject *module, PyObject *text);
+
+// Whether a keyword is that name: callers give interned ones.
+static inline bool ist__py_is_named(PyObject *keyword, PyObject *interned) {
+  return keyword == interned || PyUnicode_Compare(keyword, interned) == 0;
+}
 
 // Puts a new reference (or NULL) into a variable.
 static inline void ist__py_set(PyObject **variable, PyObject *value) {

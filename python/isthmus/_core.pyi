@@ -182,6 +182,12 @@ class Consumer:
         packing: str | None = None,
     ) -> None: ...
 
+@final
+class Once:
+    def __init__(self, capsule: Any) -> None: ...
+    def __dlpack__(self, **asked: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
 def from_dlpack(
     x: Any,
     *,
@@ -190,6 +196,40 @@ def from_dlpack(
     packing: Literal["packed", "padded"] | None = None,
     source_packing: Literal["packed", "padded"] | None = None,
 ) -> Tensor: ...
+def to(
+    x: Any,
+    target: Any,
+    *,
+    copy: bool | None = None,
+    detach: bool = False,
+    resolve: bool = True,
+    read_only: str = "auto",
+    mutable_source: str = "alias",
+    narrow: bool = False,
+    out: Any = None,
+    receipt: bool = False,
+    progress: _Progress = None,
+) -> Any: ...
+def take_for(
+    name: str, consumer: Consumer, dtypes: Sequence[str],
+    accept: Callable[[Any], Any] | None, /
+) -> None: ...
+def know_numpy(
+    array: type,
+    dtypes: tuple[tuple[Any, str], ...],
+    samples: tuple[
+        tuple[Any, int, tuple[int, ...], tuple[int, ...], int], ...
+    ],
+    /,
+) -> bool: ...
+def know_torch(
+    tensor: type,
+    parameter: type,
+    storage: type,
+    dtypes: tuple[tuple[Any, str], ...],
+    /,
+) -> bool: ...
+def slow(wish: bool, /) -> bool: ...
 def open(
     place: str,
     *,

@@ -91,8 +91,7 @@ static int parse_wish(ist__py_state *state, PyObject *wish, ist_options *out,
   return 0;
 }
 
-// A sequence of names -> the set of their numbers.
-static int read_dtypes(PyObject *names, uint64_t *out) {
+int ist__py_read_dtypes(PyObject *names, uint64_t *out) {
   PyObject *tuple = PySequence_Tuple(names);
   *out = 0;
   for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_Size(tuple); i++) {
@@ -144,7 +143,7 @@ static PyObject *consumer_new(PyTypeObject *type, PyObject *args,
                  (overlap ? (uint32_t)IST_LAYOUT_OVERLAP : 0),
       .alignment = alignment,
       .dl_device = {kDLCPU, 0}};
-  if (read_dtypes(dtypes, &capability.dtypes) < 0) return NULL;
+  if (ist__py_read_dtypes(dtypes, &capability.dtypes) < 0) return NULL;
   ist__py_consumer *self = PyObject_New(ist__py_consumer, type);
   if (self == NULL) return NULL;
   self->capability = capability;
@@ -309,7 +308,7 @@ static PyObject *copy_into(ist__py_state *state, PyObject *source, void *self) {
   ist_tensor *from = ist__py_tensor_get(source);
   ist_tensor *to = from == NULL ? NULL : ist__py_tensor_get(f->target);
   if (to == NULL) {
-    ist__py_release(from);
+    ist__py_release(state, from);
     return NULL;
   }
   ist_receipt receipt = {.struct_size = sizeof receipt};
@@ -330,8 +329,8 @@ static PyObject *copy_into(ist__py_state *state, PyObject *source, void *self) {
         from, ist_tensor_view(to), &options, &receipt, &err);
     Py_END_ALLOW_THREADS
   }
-  ist__py_release(from);
-  ist__py_release(to);
+  ist__py_release(state, from);
+  ist__py_release(state, to);
   return code == IST_OK ? ist__py_receipt_new(state, &receipt)
                         : ist__py_watch_raise(&watch, state, &err);
 }

@@ -88,7 +88,7 @@ PyObject *ist__py_save(PyObject *module, PyObject *args) {
     Py_END_ALLOW_THREADS
   }
   for (size_t i = 0; inside != NULL && i < count; i++)
-    ist__py_release(inside[i]);
+    ist__py_release(state, inside[i]);
   PyMem_Free(texts);
   PyMem_Free(inside);
   Py_DECREF(path);

@@ -89,10 +89,22 @@ static PyObject *try_again(ist__py_state *state, const adapter *known,
   return result;
 }
 
+// A plain array or tensor, read in C. Where that is not to be done, or fails,
+// NULL without an exception: the adapters do it, or say why not.
+static PyObject *import_known(ist__py_state *state, PyObject *source,
+                              const ist__py_how *how) {
+  ist__py_how known = *how;
+  ist__py_managed managed = {0};
+  int taken = ist__py_fast_take(state, source, &managed, &known.options.grant);
+  return taken == 1 ? ist__py_import_or_not(state, managed, &known) : NULL;
+}
+
 static PyObject *import_adapted(ist__py_state *state, PyObject *source,
                                 PyObject *copy, ist__py_how *how) {
   adapter known;
-  PyObject *chosen = NULL, *result = NULL;
+  PyObject *chosen = NULL;
+  PyObject *result = import_known(state, source, how);
+  if (result != NULL || PyErr_Occurred() != NULL) return result;
   if (read_adapter(state, source, &known) < 0) goto done;
   how->options.grant = known.grant;
   // What the caller says of a producer is more than what we know of it.
@@ -122,17 +134,17 @@ typedef struct asked {
   PyObject *x, *device, *copy, *packing, *source_packing;
 } asked;
 
-static int read_asked(PyObject *const *args, Py_ssize_t count, PyObject *names,
-                      asked *out) {
+static int read_asked(const ist__py_names *known, PyObject *const *args,
+                      Py_ssize_t count, PyObject *names, asked *out) {
   *out =
       (asked){count == 1 ? args[0] : NULL, Py_None, Py_None, Py_None, Py_None};
   Py_ssize_t keywords = names == NULL ? 0 : PyTuple_Size(names);
   for (Py_ssize_t i = 0; i < keywords; i++) {
     PyObject *name = PyTuple_GetItem(names, i);
     PyObject *value = args[count + i];
-    if (PyUnicode_CompareWithASCIIString(name, "device") == 0) {
+    if (ist__py_is_named(name, known->device)) {
       out->device = value;
-    } else if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) {
+    } else if (ist__py_is_named(name, known->copy)) {
       out->copy = value;
     } else if (PyUnicode_CompareWithASCIIString(name, "packing") == 0) {
       out->packing = value;
@@ -158,7 +170,7 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
                               Py_ssize_t count, PyObject *names) {
   ist__py_state *state = ist__py_state_of(module);
   asked wish;
-  if (read_asked(args, count, names, &wish) < 0) return NULL;
+  if (read_asked(&state->names, args, count, names, &wish) < 0) return NULL;
   ist__py_how how = {.device = state->host,
                      .options = {.struct_size = sizeof how.options}};
   if (ist__py_parse_copy(state, wish.copy, &how.options.copy) < 0 ||
@@ -183,7 +195,7 @@ PyObject *ist__py_from_dlpack(PyObject *module, PyObject *const *args,
   }
   PyObject *result = import_adapted(state, wish.x, wish.copy, &how);
   Py_XDECREF(keep);
-  ist__py_release(tensor);
+  ist__py_release(state, tensor);
   return result;
 }
 

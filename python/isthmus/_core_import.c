@@ -25,14 +25,15 @@ static ist_code import_managed(ist__py_state *state, ist__py_managed source,
                how->options.packing == IST_PACKING_AS_IS;
   ist__py_log_begin(state->log);
   if (!quick) ist__py_watch_begin(watch, state, NULL, &options);
-  PyThreadState *thread = quick ? NULL : PyEval_SaveThread();
+  ist__py_outside outside = {0};
+  if (!quick) outside = ist__py_go_outside(state->life);
   ist_code code =
       source.versioned != NULL
           ? ist_tensor_import(how->device, source.versioned, &options, out,
                               how->receipt, err)
           : ist_tensor_import_legacy(how->device, source.legacy, &options, out,
                                      how->receipt, err);
-  if (thread != NULL) PyEval_RestoreThread(thread);
+  if (!quick) ist__py_come_inside(&outside);
   return code;
 }
 
@@ -46,6 +47,17 @@ PyObject *ist__py_import_managed(ist__py_state *state, ist__py_managed source,
     return ist__py_watch_raise(&watch, state, &err);
   }
   return ist__py_tensor_new(state, tensor);
+}
+
+PyObject *ist__py_import_or_not(ist__py_state *state, ist__py_managed source,
+                                const ist__py_how *how) {
+  ist_error err;
+  ist_tensor *tensor = NULL;
+  ist__py_watch watch;
+  ist_code code = import_managed(state, source, how, &tensor, &watch, &err);
+  if (code == IST_OK) return ist__py_tensor_new(state, tensor);
+  ist__py_managed_delete(source);
+  return watch.type == NULL ? NULL : ist__py_watch_raise(&watch, state, &err);
 }
 
 // A producer that copied when it was told not to.
@@ -140,12 +152,9 @@ static PyObject *import_dlpack(ist__py_state *state, PyObject *source,
   return result;
 }
 
-// The table behind a type's __dlpack_c_exchange_api__, or NULL (with or
-// without an exception set).
-static const DLPackExchangeAPI *exchange_api(ist__py_state *state,
-                                             PyObject *source) {
-  PyObject *capsule =
-      PyObject_GetAttr((PyObject *)Py_TYPE(source), state->name_exchange);
+const DLPackExchangeAPI *ist__py_exchange_api(ist__py_state *state,
+                                              PyObject *type) {
+  PyObject *capsule = PyObject_GetAttr(type, state->names.exchange);
   if (capsule == NULL) {
     if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
     return NULL;
@@ -188,7 +197,7 @@ static PyObject *import_exchange(ist__py_state *state, PyObject *source,
 static PyObject *not_a_tensor(ist__py_state *state, PyObject *source) {
   char name[96];
   ist__py_type_name(source, name, sizeof name);
-  if (PyObject_HasAttr(source, state->name_cuda_interface))
+  if (PyObject_HasAttr(source, state->names.cuda_interface))
     return ist__py_raisef(state, IST_ERR_NOT_IN_VERSION,
                           "not in this version: a %s can only be taken by its "
                           "__cuda_array_interface__; needs __dlpack__",
@@ -211,7 +220,7 @@ static PyObject *import_memory(ist__py_state *state, PyObject *source,
   }
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  PyObject *interface = PyObject_GetAttr(source, state->name_interface);
+  PyObject *interface = PyObject_GetAttr(source, state->names.interface);
   if (interface == NULL) {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
       producer_failed(state, source, "__array_interface__");
@@ -256,10 +265,12 @@ PyObject *ist__py_import(ist__py_state *state, PyObject *source,
   if (Py_IS_TYPE(source, state->tensor_type))
     return import_tensor(state, source, how);
   const DLPackExchangeAPI *api =
-      how->no_exchange ? NULL : exchange_api(state, source);
+      how->no_exchange
+          ? NULL
+          : ist__py_exchange_api(state, (PyObject *)Py_TYPE(source));
   if (api != NULL) return import_exchange(state, source, api, how);
   if (PyErr_Occurred()) return NULL;
-  PyObject *method = PyObject_GetAttr(source, state->name_dlpack);
+  PyObject *method = PyObject_GetAttr(source, state->names.dlpack);
   if (method != NULL) {
     PyObject *result = import_dlpack(state, source, method, how);
     Py_DECREF(method);

@@ -22,9 +22,9 @@ static void delete_unlocked(lent *self) {
   bool known = PyGILState_GetThisThreadState() != NULL;
   if (known && ist__py_life_enter(life)) {
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyThreadState *thread = PyEval_SaveThread();
+    ist__py_outside outside = ist__py_go_outside(life);
     ist__py_managed_delete(self->inner);
-    PyEval_RestoreThread(thread);
+    ist__py_come_inside(&outside);
     PyGILState_Release(gil);
     ist__py_life_leave(life);
   } else {
@@ -67,8 +67,9 @@ int ist__py_lend(ist__py_state *state, ist__py_managed *managed) {
   return 0;
 }
 
-void ist__py_release(ist_tensor *tensor) {
+void ist__py_release(ist__py_state *state, ist_tensor *tensor) {
   if (tensor == NULL) return;
-  Py_BEGIN_ALLOW_THREADS ist_tensor_release(tensor);
-  Py_END_ALLOW_THREADS
+  ist__py_outside outside = ist__py_go_outside(state->life);
+  ist_tensor_release(tensor);
+  ist__py_come_inside(&outside);
 }

@@ -2,6 +2,7 @@
 // _core_module.c: the module isthmus._core: its state, its functions, its
 // start and its end.
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "_core.h"
@@ -61,6 +62,16 @@ static PyMethodDef methods[] = {
      "\"padded\" (one to a byte); one copy where they lie otherwise. None:\n"
      "as they lie. source_packing: how those of a capsule without a version\n"
      "lie, which cannot say it; a versioned one's flag decides."},
+    {"to", FAST(ist__py_to), METH_FASTCALL | METH_KEYWORDS,
+     "to(x, target, *, copy=None, detach=False, resolve=True, "
+     "read_only='auto', mutable_source='alias', narrow=False, out=None, "
+     "receipt=False, progress=None)\n--\n\n"
+     "Hands a tensor to a framework or a device.\n\n"
+     "Gives the target's own array type, or with receipt=True the pair of it\n"
+     "and a Receipt. progress(done, total) is called now and then during a\n"
+     "copy, in bytes; False (and nothing else that is falsy) cancels it, and\n"
+     "what it raises is raised."},
+    {"take_for", ist__py_take_for, METH_VARARGS, NULL},
     {"open", FAST(ist__py_open), METH_VARARGS | METH_KEYWORDS,
      "open(place, *, path=None, options=None, trusted=False)\n--\n\n"
      "Opens a device runtime: \"host\", \"template\", \"pjrt:P.so#0\".\n\n"
@@ -68,6 +79,9 @@ static PyMethodDef methods[] = {
      "that kills itself raises an Error; trusted=True leaves that out."},
     {"exports_plugin", ist__py_exports_plugin, METH_O, NULL},
     {"import_host", FAST(ist__py_import_host), METH_FASTCALL, NULL},
+    {"know_numpy", ist__py_know_numpy, METH_VARARGS, NULL},
+    {"know_torch", ist__py_know_torch, METH_VARARGS, NULL},
+    {"slow", ist__py_slow, METH_O, NULL},
     {"wrap", ist__py_wrap, METH_VARARGS, NULL},
     {"export", ist__py_export, METH_VARARGS, NULL},
     {"move", ist__py_move, METH_VARARGS, NULL},
@@ -107,9 +121,35 @@ static int add_types(PyObject *module, ist__py_state *state) {
                  add_type(module, &state->program_type, "Program",
                           ist__py_program_type(module)) < 0 ||
                  add_type(module, &state->consumer_type, "Consumer",
-                          ist__py_consumer_type(module)) < 0
+                          ist__py_consumer_type(module)) < 0 ||
+                 add_type(module, &state->once_type, "Once",
+                          ist__py_once_type(module)) < 0
              ? -1
              : 0;
+}
+
+// The interned names, and where each is kept.
+static const struct {
+  size_t offset;
+  const char *text;
+} all_names[] = {
+    {offsetof(ist__py_names, dlpack), "__dlpack__"},
+    {offsetof(ist__py_names, exchange), "__dlpack_c_exchange_api__"},
+    {offsetof(ist__py_names, interface), "__array_interface__"},
+    {offsetof(ist__py_names, cuda_interface), "__cuda_array_interface__"},
+    {offsetof(ist__py_names, device), "device"},
+    {offsetof(ist__py_names, copy), "copy"},
+    {offsetof(ist__py_names, stream), "stream"},
+    {offsetof(ist__py_names, max_version), "max_version"},
+    {offsetof(ist__py_names, dl_device), "dl_device"},
+};
+enum {
+  NAME_COUNT = sizeof all_names / sizeof all_names[0]
+};
+
+static PyObject **name_at(ist__py_state *state, size_t index) {
+  char *first = (char *)&state->names;
+  return (PyObject **)(void *)(first + all_names[index].offset);
 }
 
 static int add_names(ist__py_state *state) {
@@ -119,16 +159,14 @@ static int add_names(ist__py_state *state) {
   state->ask_versioned = Py_BuildValue("{s(ii)}", "max_version", 1, 3);
   state->ask_alias =
       Py_BuildValue("{s(ii)sO}", "max_version", 1, 3, "copy", Py_False);
-  state->name_dlpack = PyUnicode_InternFromString("__dlpack__");
-  state->name_exchange =
-      PyUnicode_InternFromString("__dlpack_c_exchange_api__");
-  state->name_interface = PyUnicode_InternFromString("__array_interface__");
-  state->name_cuda_interface =
-      PyUnicode_InternFromString("__cuda_array_interface__");
-  bool ready = state->dtypes && state->adapters && state->empty &&
-               state->ask_versioned && state->ask_alias && state->name_dlpack &&
-               state->name_exchange && state->name_interface &&
-               state->name_cuda_interface;
+  state->host_pair = Py_BuildValue("ii", kDLCPU, 0);
+  bool ready = state->dtypes && state->host_pair && state->adapters &&
+               state->empty && state->ask_versioned && state->ask_alias;
+  for (size_t i = 0; ready && i < NAME_COUNT; i++) {
+    PyObject **name = name_at(state, i);
+    *name = PyUnicode_InternFromString(all_names[i].text);
+    ready = *name != NULL;
+  }
   return ready ? 0 : -1;
 }
 
@@ -202,8 +240,12 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg) {
   Py_VISIT(state->backend_type);
   Py_VISIT(state->program_type);
   Py_VISIT(state->consumer_type);
+  Py_VISIT(state->once_type);
   Py_VISIT(state->dtypes);
   Py_VISIT(state->adapters);
+  Py_VISIT(state->numpy.type);
+  Py_VISIT(state->torch.type);
+  Py_VISIT(state->torch.twin);
   return 0;
 }
 
@@ -216,15 +258,15 @@ static int module_clear(PyObject *module) {
   Py_CLEAR(state->backend_type);
   Py_CLEAR(state->program_type);
   Py_CLEAR(state->consumer_type);
+  Py_CLEAR(state->once_type);
   Py_CLEAR(state->dtypes);
   Py_CLEAR(state->adapters);
   Py_CLEAR(state->empty);
+  Py_CLEAR(state->host_pair);
   Py_CLEAR(state->ask_versioned);
   Py_CLEAR(state->ask_alias);
-  Py_CLEAR(state->name_dlpack);
-  Py_CLEAR(state->name_exchange);
-  Py_CLEAR(state->name_interface);
-  Py_CLEAR(state->name_cuda_interface);
+  for (size_t i = 0; i < NAME_COUNT; i++) Py_CLEAR(*name_at(state, i));
+  ist__py_fast_clear(state);
   return 0;
 }
 

@@ -24,11 +24,24 @@ void ist__py_free(void *pointer) {
   ist__free(&env, pointer);
 }
 
+// What a thread that is outside of Python has dropped. Claimed and given back
+// with the GIL held, filled by its own thread without it.
+enum {
+  STAYS = 8,
+  DROPS = 6
+};
+typedef struct ist__py_stay {
+  atomic_ulong thread;  // 0: free
+  size_t count;
+  PyObject *drops[DROPS];
+} ist__py_stay;
+
 // Shared by the module and every owner; freed by the last of them.
 struct ist__py_life {
   atomic_size_t count;
   atomic_bool ended;
   atomic_size_t active;  // deleters that are inside Python now
+  ist__py_stay stays[STAYS];
 };
 
 ist__py_life *ist__py_life_new(void) {
@@ -69,8 +82,53 @@ void ist__py_life_leave(ist__py_life *life) {
   atomic_fetch_sub(&life->active, 1);
 }
 
+ist__py_outside ist__py_go_outside(ist__py_life *life) {
+  ist__py_outside outside = {.life = life};
+  for (size_t i = 0; i < STAYS && outside.stay == NULL; i++)
+    if (atomic_load_explicit(&life->stays[i].thread, memory_order_relaxed) == 0)
+      outside.stay = &life->stays[i];
+  if (outside.stay != NULL)
+    atomic_store_explicit(&outside.stay->thread, PyThread_get_thread_ident(),
+                          memory_order_relaxed);
+  outside.thread = PyEval_SaveThread();
+  return outside;
+}
+
+void ist__py_come_inside(const ist__py_outside *outside) {
+  ist__py_stay *stay = outside->stay;
+  PyObject *drops[DROPS];
+  size_t count = 0;
+  PyEval_RestoreThread(outside->thread);
+  if (stay == NULL) return;
+  for (; count < stay->count; count++) drops[count] = stay->drops[count];
+  stay->count = 0;
+  // Free before anything is let go of, which may run anybody's code.
+  atomic_store_explicit(&stay->thread, 0, memory_order_relaxed);
+  if (count == 0) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  for (size_t i = 0; i < count; i++) Py_XDECREF(drops[i]);
+  PyErr_Restore(type, value, trace);
+}
+
+// Leaves an object to the call that this thread is in, if it is in one: only
+// this thread writes its own number into a stay, and takes it out again.
+static bool leave_to_stay(ist__py_life *life, PyObject *object) {
+  unsigned long thread = PyThread_get_thread_ident();
+  for (size_t i = 0; i < STAYS; i++) {
+    ist__py_stay *stay = &life->stays[i];
+    if (atomic_load_explicit(&stay->thread, memory_order_relaxed) == thread &&
+        stay->count < DROPS) {
+      stay->drops[stay->count++] = object;
+      return true;
+    }
+  }
+  return false;
+}
+
 void ist__py_life_drop(ist__py_life *life, PyObject *object,
                        Py_buffer *buffer) {
+  if (buffer == NULL && leave_to_stay(life, object)) return;
   if (ist__py_life_enter(life)) {
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *trace;

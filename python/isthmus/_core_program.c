@@ -114,11 +114,11 @@ typedef struct run {
   ist_receipt *receipts;
 } run;
 
-static void run_free(run *one) {
+static void run_free(ist__py_state *state, run *one) {
   for (size_t i = 0; one->in != NULL && i < one->inputs; i++)
-    ist__py_release(one->in[i]);
+    ist__py_release(state, one->in[i]);
   for (size_t i = 0; one->out != NULL && i < one->outputs; i++)
-    ist__py_release(one->out[i]);
+    ist__py_release(state, one->out[i]);
   PyMem_Free(one->in);
   PyMem_Free(one->out);
   PyMem_Free(one->receipts);
@@ -209,7 +209,7 @@ static PyObject *run_program(ist__py_state *state, ist_program *inside,
     outputs = give_outputs(state, &one);
   if (outputs != NULL && receipt) receipts = give_receipts(state, &one);
   Py_DECREF(take);
-  run_free(&one);
+  run_free(state, &one);
   if (outputs == NULL || !receipt) return outputs;
   if (receipts == NULL) {
     Py_DECREF(outputs);

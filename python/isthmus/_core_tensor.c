@@ -12,7 +12,7 @@
 PyObject *ist__py_tensor_new(ist__py_state *state, ist_tensor *tensor) {
   ist__py_tensor *self = PyObject_New(ist__py_tensor, state->tensor_type);
   if (self == NULL) {
-    ist__py_release(tensor);
+    ist__py_release(state, tensor);
     return NULL;
   }
   self->tensor = tensor;
@@ -25,8 +25,7 @@ static ist__py_tensor *tensor_of(PyObject *self) {
   return (ist__py_tensor *)self;
 }
 
-// The tensor inside, borrowed: good while the GIL is held.
-static ist_tensor *borrow(PyObject *self) {
+ist_tensor *ist__py_tensor_borrow(PyObject *self) {
   ist_tensor *tensor = tensor_of(self)->tensor;
   if (tensor == NULL)
     ist__py_raisef(tensor_of(self)->state, IST_ERR_CLOSED,
@@ -36,7 +35,7 @@ static ist_tensor *borrow(PyObject *self) {
 }
 
 ist_tensor *ist__py_tensor_get(PyObject *self) {
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor != NULL) ist_tensor_retain(tensor);
   return tensor;
 }
@@ -46,7 +45,7 @@ ist_tensor *ist__py_tensor_get(PyObject *self) {
 static void drop(ist__py_tensor *self) {
   ist_tensor *tensor = self->tensor;
   self->tensor = NULL;
-  ist__py_release(tensor);
+  ist__py_release(self->state, tensor);
 }
 
 static void tensor_dealloc(PyObject *self) {
@@ -65,7 +64,7 @@ static PyObject *tensor_close(PyObject *self, PyObject *unused) {
 
 static PyObject *tensor_enter(PyObject *self, PyObject *unused) {
   (void)unused;
-  return borrow(self) == NULL ? NULL : Py_NewRef(self);
+  return ist__py_tensor_borrow(self) == NULL ? NULL : Py_NewRef(self);
 }
 
 static PyObject *tensor_exit(PyObject *self, PyObject *args) {
@@ -102,7 +101,7 @@ static PyObject *tuple_of(const int64_t *numbers, int32_t count) {
 
 static PyObject *get_shape(PyObject *self, void *unused) {
   (void)unused;
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return NULL;
   const DLTensor *view = ist_tensor_view(tensor);
   return tuple_of(view->shape, view->ndim);
@@ -110,7 +109,7 @@ static PyObject *get_shape(PyObject *self, void *unused) {
 
 static PyObject *get_strides(PyObject *self, void *unused) {
   (void)unused;
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return NULL;
   const DLTensor *view = ist_tensor_view(tensor);
   return tuple_of(view->strides, view->ndim);
@@ -118,14 +117,14 @@ static PyObject *get_strides(PyObject *self, void *unused) {
 
 static PyObject *get_ndim(PyObject *self, void *unused) {
   (void)unused;
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return NULL;
   return PyLong_FromLong(ist_tensor_view(tensor)->ndim);
 }
 
 static PyObject *get_dtype(PyObject *self, void *unused) {
   (void)unused;
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return NULL;
   return ist__py_dtype_get(tensor_of(self)->state,
                            ist_tensor_view(tensor)->dtype);
@@ -133,13 +132,13 @@ static PyObject *get_dtype(PyObject *self, void *unused) {
 
 static PyObject *get_byte_offset(PyObject *self, void *unused) {
   (void)unused;
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return NULL;
   return PyLong_FromUnsignedLongLong(ist_tensor_view(tensor)->byte_offset);
 }
 
 static int describe(PyObject *self, ist_tensor_info *out) {
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return -1;
   *out = (ist_tensor_info){.struct_size = sizeof *out};
   ist_error err = {0};
@@ -193,7 +192,7 @@ static PyObject *get_layout(PyObject *self, void *unused) {
              {IST_LAYOUT_GAPS, "gaps"},
              {IST_LAYOUT_NEGATIVE, "negative"},
              {IST_LAYOUT_OVERLAP, "overlap"}};
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return NULL;
   const DLTensor *view = ist_tensor_view(tensor);
   ist_fit fit = {.struct_size = sizeof fit};
@@ -225,7 +224,7 @@ static PyObject *get_address(PyObject *self, void *unused) {
   PyObject *waited = tensor_wait(self, NULL);
   if (waited == NULL) return NULL;
   Py_DECREF(waited);
-  ist_tensor *tensor = borrow(self);
+  ist_tensor *tensor = ist__py_tensor_borrow(self);
   if (tensor == NULL) return NULL;
   const DLTensor *view = ist_tensor_view(tensor);
   if (view->data == NULL) Py_RETURN_NONE;

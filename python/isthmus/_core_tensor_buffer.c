@@ -122,7 +122,7 @@ int ist__py_tensor_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   ist_tensor *tensor = ist__py_tensor_get(self);
   if (tensor == NULL) return -1;
   if (lend(((ist__py_tensor *)self)->state, tensor, view, flags) < 0) {
-    ist__py_release(tensor);
+    ist__py_release(((ist__py_tensor *)self)->state, tensor);
     return -1;
   }
   view->obj = Py_NewRef(self);
@@ -130,9 +130,8 @@ int ist__py_tensor_getbuffer(PyObject *self, Py_buffer *view, int flags) {
 }
 
 void ist__py_tensor_releasebuffer(PyObject *self, Py_buffer *view) {
-  (void)self;
   held *lent = view->internal;
   view->internal = NULL;
-  ist__py_release(lent->tensor);
+  ist__py_release(((ist__py_tensor *)self)->state, lent->tensor);
   PyMem_Free(lent);
 }

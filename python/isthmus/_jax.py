@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from . import _core, _errors, _numpy
-from ._capsule import Once, unread
+from ._capsule import unread
 from ._dtypes import ROWS, SUB_BYTE, halves, is_wide
 from ._sources import IMMUTABLE, UNCARRIED, Prepared
 
@@ -179,7 +179,7 @@ def accept(capsule: Any, dtype: str, device: Any) -> Any:
         return jax.device_put(array, device).block_until_ready()
     if _entry is not None:
         return _entry(capsule, device, None, False)
-    return jax.dlpack.from_dlpack(Once(capsule), device=device)
+    return jax.dlpack.from_dlpack(_core.Once(capsule), device=device)
 
 
 def is_array(x: Any) -> bool:

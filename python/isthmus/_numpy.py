@@ -8,8 +8,8 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _core, _errors, _watched
-from ._capsule import Once, unread
-from ._dtypes import ROWS, SUB_BYTE
+from ._capsule import unread
+from ._dtypes import BY_NAME, ROWS, SUB_BYTE
 from ._sources import BYTE_ORDER, FROM_SOURCE, ITEM_UNALIGNED, Prepared
 
 GRANT = FROM_SOURCE
@@ -35,6 +35,28 @@ _CONSUMER = _core.Consumer(
 _PADDED_CONSUMER = _core.Consumer(
     tuple(_PADDED), negative=True, gaps=True, overlap=True, alignment=1,
     honours_read_only=True, legacy=False, packing="padded")
+
+
+def _samples() -> tuple[tuple[Any, int, tuple[int, ...], tuple[int, ...], int],
+                        ...]:
+    """Arrays and what they say of themselves."""
+    whole = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    fixed = np.zeros((), "int64")
+    fixed.flags.writeable = False
+    arrays = (whole, whole.T[::-1], whole[1:, ::2], fixed,
+              np.zeros((0, 3), "bool"))
+    return tuple((a, int(a.__array_interface__["data"][0]), a.shape, a.strides,
+                  int(a.flags.num)) for a in arrays)
+
+
+# Plain arrays are read in C without a call, if this NumPy's arrays are as is
+# known there. NumPy has one object for each of its own native dtypes.
+FAST = _core.know_numpy(
+    np.ndarray,
+    tuple((np.dtype(c), np.dtype(c).name) for c in "fdlqibBhHILQeFD?"
+          if np.dtype(c).name in BY_NAME), _samples())
+
+_core.take_for("numpy", _CONSUMER, _NATIVE, np.from_dlpack)
 
 
 def plain_check(cls: type) -> Callable[[Any], Any] | None:
@@ -162,7 +184,7 @@ def _ml_type(name: str) -> Any:
 
 def accept(capsule: Any, dtype: str, device: Any) -> Any:
     """The array of a capsule."""
-    array = np.from_dlpack(Once(capsule))
+    array = np.from_dlpack(_core.Once(capsule))
     if dtype in _ML or dtype in _PADDED:
         return array.view(_ml_type(dtype))
     return array

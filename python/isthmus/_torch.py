@@ -49,6 +49,17 @@ _is_wrapped: Callable[[Any], bool] = getattr(
     _functorch, "is_functorch_wrapped_tensor", lambda x: False)
 
 
+# Plain tensors are read in C without a call, if this torch has the C exchange
+# API with that part.
+FAST = _core.know_torch(
+    _Tensor, _Parameter, torch.UntypedStorage,
+    tuple((dtype, name) for name, dtype in _HERE.items() if dtype in _PLAIN))
+
+_core.take_for(
+    "torch", _CONSUMER,
+    tuple(name for name, dtype in _HERE.items() if dtype in _PLAIN), None)
+
+
 def plain_check(cls: type) -> Callable[[Any], Any]:
     return _plain if cls in (_Tensor, _Parameter) else _never
 

@@ -133,7 +133,7 @@ def test_explain__refuses_what_is_no_text(what):
 
 
 @pytest.mark.parametrize("name", [
-    "shards", "from_shards", "jax", "explain_nearest"])
+    "shards", "from_shards", "explain_nearest"])
 def test_later_names__are_refused_and_listed_nowhere(name):
     with pytest.raises(isthmus.Error, match="not in this version") as e:
         getattr(isthmus, name)

@@ -153,7 +153,17 @@ def test_exchange__refuses_targets_that_are_none(target):
         assert e.value.code == 101
 
 
-def test_exchange__makes_a_consumers_refusal_the_cause(monkeypatch):
+@pytest.fixture
+def adapters_only():
+    """Everything through the adapters in Python, which tests may replace."""
+    from isthmus import _core
+    was = _core.slow(True)
+    yield
+    _core.slow(was)
+
+
+def test_exchange__makes_a_consumers_refusal_the_cause(
+        monkeypatch, adapters_only):
     from isthmus import _torch
     for own in (RuntimeError("its own\nwords"), ValueError()):
         def refuse(*arguments, error=own):
@@ -166,7 +176,8 @@ def test_exchange__makes_a_consumers_refusal_the_cause(monkeypatch):
         assert e.value.__cause__ is own and "\n" not in str(e.value)
 
 
-def test_exchange__passes_on_that_memory_has_run_out(monkeypatch):
+def test_exchange__passes_on_that_memory_has_run_out(
+        monkeypatch, adapters_only):
     from isthmus import _torch
 
     def refuse(*arguments):
