@@ -24,12 +24,13 @@
 
 // A sanitizer leaves the plugin's signals alone, so that it dies of them.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-const char *__asan_default_options(void);
+#define SEEN __attribute__((visibility("default")))
+SEEN const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:"
          "handle_sigill=0";
 }
-const char *__tsan_default_options(void);
+SEEN const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) {
   return __asan_default_options();
 }
