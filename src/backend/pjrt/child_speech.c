@@ -13,9 +13,11 @@ static bool begins(const char *line, const char *word) {
   return strncmp(line, word, strlen(word)) == 0;
 }
 
-// A line of a trace, or of nothing but signs: it explains nothing.
+// A line of a trace, of an emulator that tells the signal once more, or of
+// nothing but signs: it explains nothing.
 static bool is_noise(const char *line) {
-  static const char *const traces[] = {"***", "@ ", "#", "PC: ", "==", "0x"};
+  static const char *const traces[] = {
+      "***", "@ ", "#", "PC: ", "==", "0x", "qemu: uncaught"};
   bool word = false;
   for (const char *c = line; *c != '\0'; c++) {
     word = word || isalnum((unsigned char)*c);
