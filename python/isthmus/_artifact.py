@@ -16,7 +16,7 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from . import _core, _errors, _jax
+from . import _core, _errors, _jax, _plugins
 from ._dtypes import BY_NAME
 from ._types import DType
 
@@ -123,7 +123,7 @@ def _choose(it: Any, own: str, wish: str | None) -> str:
 
 def _target(target: Any) -> tuple[_core.Backend, _core.Device]:
     if isinstance(target, str):
-        target = _core.open(target)
+        target = _plugins.open(target)
     if isinstance(target, _core.Backend):
         return target, target.device
     if isinstance(target, _core.Device):
