@@ -17,6 +17,7 @@
 #endif
 
 #include "backend/context.h"
+#include "backend/pjrt/pjrt_report.h"
 
 bool ist__trial_read(ist__trial_request *request) {
   size_t used = 0;
@@ -51,20 +52,27 @@ static void say(int answer, const char *format, ...) {
   (void)done;  // nobody listens any more: this process is killed soon
 }
 
-static void note_step(void *self, const char *name) {
-  ist__trial_step *step = self;
+static void note(_Atomic(uint64_t) out[8], const char *name) {
   uint64_t words[8] = {0};
   size_t length = strlen(name);
   memcpy(words, name, length < sizeof words ? length : sizeof words - 1);
   for (int i = 0; i < 8; i++) {
-    atomic_store_explicit(&step->words[i], words[i], memory_order_relaxed);
+    atomic_store_explicit(&out[i], words[i], memory_order_relaxed);
   }
 }
 
-void ist__trial_step_text(ist__trial_step *step, char out[64]) {
-  uint64_t words[8];
-  for (int i = 0; i < 8; i++) words[i] = atomic_load(&step->words[i]);
-  memcpy(out, words, sizeof words);
+static void note_step(void *self, const char *name) {
+  note(((ist__trial_step *)self)->words, name);
+}
+
+static void note_trial(void *self, const char *name) {
+  note(((ist__trial_step *)self)->capability, name);
+}
+
+void ist__trial_step_text(const _Atomic(uint64_t) words[8], char out[64]) {
+  uint64_t copy[8];
+  for (int i = 0; i < 8; i++) copy[i] = atomic_load(&words[i]);
+  memcpy(out, copy, sizeof copy);
   out[63] = '\0';
 }
 
@@ -91,6 +99,23 @@ static void be_modest(pid_t parent) {
   if (getppid() != parent) _exit(1);
 }
 
+static ist_code make_report(ist_backend *backend,
+                            const ist__trial_request *request, ist_error *err) {
+  ist__pjrt_losses losses = {.set = request->losses};
+  ist_pjrt_report *report = NULL;
+  const ist_device *device =
+      ist_backend_device(backend, (size_t)request->device);
+  if (device == NULL) {
+    return ist_error_set(err, IST_ERR_NO_DEVICE,
+                         "a report cannot be made: the plugin has no device %d "
+                         "this time; needs as many devices as before",
+                         (int)request->device);
+  }
+  ist_code code = ist__pjrt_report_make(device, &losses, &report, err);
+  ist_pjrt_report_release(report);
+  return code;
+}
+
 noreturn void ist__trial_plugin(const ist__trial_request *request, pid_t parent,
                                 int answer, ist__trial_step *step) {
   be_modest(parent);
@@ -106,8 +131,12 @@ noreturn void ist__trial_plugin(const ist__trial_request *request, pid_t parent,
   ist_code code = ist_context_create(&how, &context, &err);
   if (code == IST_OK) {
     context->env.step = note_step;
+    context->env.trial = note_trial;
     context->env.step_self = step;
     code = ist_backend_open(context, "pjrt", &options, &backend, &err);
+    if (code == IST_OK && request->device >= 0) {
+      code = make_report(backend, request, &err);
+    }
     ist_backend_release(backend);
   }
   if (code == IST_OK) {

@@ -16,14 +16,18 @@ enum {
   IST__TRIAL_OPTIONS = 256
 };
 
-// Memory that a trial shares with who watches it: the step that it is in, kept
-// where it is left when the trial dies. Words, since any thread may write it.
+// Memory that a trial shares with who watches it: the step that it is in, and
+// for which capability, kept where it is left when the trial dies. Words, since
+// any thread may write it.
 typedef struct ist__trial_step {
   _Atomic(uint64_t) words[8];
+  _Atomic(uint64_t) capability[8];
 } ist__trial_step;
 
 typedef struct ist__trial_request {
   const char *path;
+  int32_t device;  // of a report; -1: none is to be made
+  uint64_t losses;
   char bytes[IST__CHILD_REQUEST + 1];
   int64_t numbers[IST__CHILD_REQUEST];
   ist_option options[IST__TRIAL_OPTIONS];
@@ -33,11 +37,12 @@ typedef struct ist__trial_request {
 // Reads the options from standard input, to its end.
 bool ist__trial_read(ist__trial_request *request);
 
-// The step as text.
-void ist__trial_step_text(ist__trial_step *step, char out[64]);
+// Words of a step as text.
+void ist__trial_step_text(const _Atomic(uint64_t) words[8], char out[64]);
 
-// Opens the plugin and closes it again, noting each step before it begins,
-// writes the verdict to answer, and ends the process.
+// Opens the plugin, makes a report where one is wanted, and closes it again,
+// noting each step before it begins, writes the verdict to answer, and ends the
+// process.
 noreturn void ist__trial_plugin(const ist__trial_request *request, pid_t parent,
                                 int answer, ist__trial_step *step);
 

@@ -72,11 +72,13 @@ static int take_streams(void) {
 
 static void say_end(int answer, ist__trial_step *step, const char *how,
                     int number) {
-  char line[160], name[64];
-  ist__trial_step_text(step, name);
+  char line[256], name[64], trial[64];
+  ist__trial_step_text(step->words, name);
+  ist__trial_step_text(step->capability, trial);
   name[strcspn(name, "\n")] = '\0';
-  int length =
-      snprintf(line, sizeof line, "step %s\nended %s %d\n", name, how, number);
+  trial[strcspn(trial, "\n")] = '\0';
+  int length = snprintf(line, sizeof line, "step %s\ntrial %s\nended %s %d\n",
+                        name, trial, how, number);
   ssize_t done = write(answer, line, (size_t)length);
   (void)done;  // nobody listens any more
 }
@@ -145,8 +147,10 @@ static int run(int64_t deadline_ms, const ist__trial_request *request) {
 
 int main(int argc, char **argv) {
   int32_t deadline_ms = 0;
-  if (argc != 4 || strcmp(argv[1], IST__CHILD_VERSION) != 0 ||
-      !ist__text_number(argv[2], 1, INT32_MAX, &deadline_ms)) {
+  static ist__trial_request request;
+  if (argc != 5 || strcmp(argv[1], IST__CHILD_VERSION) != 0 ||
+      !ist__text_number(argv[2], 1, INT32_MAX, &deadline_ms) ||
+      !ist__child_task_read(argv[3], &request.device, &request.losses)) {
     fprintf(stderr,
             "isthmus-probe %s of isthmus %s: the library starts this program "
             "to try a plugin; see isthmus probe\n",
@@ -154,8 +158,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   close_others();
-  static ist__trial_request request;
-  request.path = argv[3];
+  request.path = argv[4];
   if (!ist__trial_read(&request)) {
     fprintf(stderr, "isthmus-probe: the options could not be read\n");
     return 2;

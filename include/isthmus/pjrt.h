@@ -147,8 +147,15 @@ typedef struct ist_pjrt_info {
 // milliseconds, a plugin's time to compile some tiny programs. What fails is a
 // capability that does not work and no failure. While it lasts, what the
 // plugin refuses to anybody is logged for debugging only.
+//
+// Unless the plugin is trusted or the client adopted, all of it is tried in
+// isthmus-probe first, once for a context, with the deadline of an open for
+// each process: a trial that kills the process or never answers there is not
+// made here, and its capability does not work, with that reason.
 // Retains the backend of device. Gives *out. Fails: ARGUMENT (a device of no
-// PJRT backend), NO_ALLOCATION. Threads: any. Since: 0.1.
+// PJRT backend), NO_ALLOCATION; PROBE_MISSING, PLUGIN_CRASHED (between the
+// trials), PLUGIN_LOAD (the file has changed since), and as ist_backend_open
+// when the plugin refuses a second process. Threads: any. Since: 0.1.
 IST_API ist_code ist_pjrt_report_create(const ist_device *device,
                                         ist_pjrt_report **out, ist_error *err);
 // Takes report; NULL is allowed. Fails: never. Threads: any. Since: 0.1.

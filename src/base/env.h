@@ -15,6 +15,8 @@ typedef bool (*ist__call_hook)(void *self, const char *slot);
 // Told of each step in a plugin before it is taken, on the thread that takes
 // it: a slot's name, or "loading the file". Set by isthmus-probe only.
 typedef void (*ist__step_fn)(void *self, const char *step);
+// trial is told of each capability whose trial begins, by its name; "": none is
+// tried now.
 
 typedef struct ist__env {
   ist_allocator allocator;
@@ -23,6 +25,7 @@ typedef struct ist__env {
   ist__call_hook call_hook;
   void *call_hook_self;
   ist__step_fn step;  // NULL: nobody is told
+  ist__step_fn trial;
   void *step_self;
   // The context's settings for copies of elements, which tensor/ knows; NULL
   // where there is no context.
@@ -46,6 +49,10 @@ static inline bool ist__call_fails(const ist__env *env, const char *slot) {
 
 static inline void ist__step(const ist__env *env, const char *step) {
   if (env->step != NULL) env->step(env->step_self, step);
+}
+
+static inline void ist__step_trial(const ist__env *env, const char *name) {
+  if (env->trial != NULL) env->trial(env->step_self, name);
 }
 
 #endif  // ISTHMUS_BASE_ENV_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // crashing.c: a plugin that ends its process, or otherwise misbehaves, where
-// the environment says: CRASHING_PJRT="HOW WHERE". WHERE is load, GetPjrtApi or
-// a slot ("PJRT_Client_Create"); all else is as in the lying plugin, which
-// ISTHMUS_LYING_PJRT names. HOW:
+// the environment says: CRASHING_PJRT="HOW WHERE;HOW WHERE". WHERE is load,
+// GetPjrtApi or a slot ("PJRT_Client_Create"); all else is as in the lying
+// plugin, which ISTHMUS_LYING_PJRT names. HOW:
 //   abort segv exit0 exit3 hang   ends the process, or never ends
 //   words     says last words among a trace, and aborts
 //   garbage   writes what looks like a verdict to standard output, and aborts
@@ -77,7 +77,7 @@ static void misbehave(const char *how) {
         "*** Check failure stack trace: ***\n    @     0x7f00  Fatal()\n\n");
   }
   if (strcmp(how, "garbage") == 0) {
-    printf("\npassed\nisthmus-probe 1\npassed\nended exit 0\n");
+    printf("\npassed\nisthmus-probe 2\npassed\nended exit 0\n");
     fflush(stdout);
   }
   for (int i = 0; strcmp(how, "flood") == 0 && i < 1 << 15; i++) {
@@ -88,11 +88,18 @@ static void misbehave(const char *how) {
 
 static const char *how_at(const char *where) {
   const char *rule = getenv("CRASHING_PJRT");
-  const char *space = rule != NULL ? strchr(rule, ' ') : NULL;
+  size_t length = strlen(where);
   static char how[32];
-  if (space == NULL || strcmp(space + 1, where) != 0) return NULL;
-  (void)snprintf(how, sizeof how, "%.*s", (int)(space - rule), rule);
-  return how;
+  while (rule != NULL && *rule != '\0') {
+    size_t first = strcspn(rule, " ;"), size = strcspn(rule, ";");
+    if (rule[first] == ' ' && size - first - 1 == length &&
+        strncmp(rule + first + 1, where, length) == 0) {
+      (void)snprintf(how, sizeof how, "%.*s", (int)first, rule);
+      return how;
+    }
+    rule += size + (rule[size] == ';' ? 1 : 0);
+  }
+  return NULL;
 }
 
 __attribute__((constructor)) static void when_loaded(void) {
@@ -101,13 +108,22 @@ __attribute__((constructor)) static void when_loaded(void) {
 }
 
 static PJRT_Api table;
-static ist_pjrt_fn before;
-static const char *chosen;
+static ist_pjrt_fn before[IST_SLOT_COUNT];
 
-static PJRT_Error *misbehaving_slot(void *args) {
-  misbehave(chosen);
-  return before(args);
-}
+#define SLOT(name, minor)                    \
+  static PJRT_Error *at_##name(void *args) { \
+    const char *how = how_at("PJRT_" #name); \
+    if (how != NULL) misbehave(how);         \
+    return before[IST_SLOT_##name](args);    \
+  }
+#include "backend/pjrt/slots.def"
+#undef SLOT
+
+static const ist_pjrt_fn misbehaving[IST_SLOT_COUNT] = {
+#define SLOT(name, minor) at_##name,
+#include "backend/pjrt/slots.def"
+#undef SLOT
+};
 
 CRASHING_EXPORT const PJRT_Api *GetPjrtApi(void) {
   typedef const PJRT_Api *(*get_api)(void);
@@ -125,11 +141,9 @@ CRASHING_EXPORT const PJRT_Api *GetPjrtApi(void) {
   memcpy(&get, &symbol, sizeof get);
   table = *get();
   for (int i = 0; i < IST_SLOT_COUNT; i++) {
-    how = how_at(names[i]);
-    if (how == NULL) continue;
-    chosen = how;
-    before = table.slot[i];
-    table.slot[i] = misbehaving_slot;
+    if (how_at(names[i]) == NULL) continue;
+    before[i] = table.slot[i];
+    table.slot[i] = misbehaving[i];
   }
   return &table;
 }

@@ -124,9 +124,12 @@ static void process_left_behind__is_not_waited_for(void **state) {
   // Here no process is to be left behind.
   ist_backend_options options = {.struct_size = sizeof options,
                                  .path = h.plugin};
+  ist__origin *origin = NULL;
+  const ist__env *env = &h.context->env;
   assert_ok(
-      ist__verdict_ask(&h.context->verdicts, &h.context->env, &options, &h.err),
+      ist__verdict_ask(&h.context->verdicts, env, &options, &origin, &h.err),
       h.err);
+  ist__origin_free(env, origin);
   host_end(&h);
   assert_int_equal(count_descriptors(), before);
 }
@@ -388,7 +391,7 @@ static void another_program__is_not_taken_for_the_probe(void **state) {
   int before = count_descriptors();
   host_make(&h, "", "/bin/true", 0);
   assert_refused(host_open(&h, false), IST_ERR_PROBE_MISSING, h.err,
-                 "/bin/true did not answer as isthmus-probe 1 does");
+                 "/bin/true did not answer as isthmus-probe 2 does");
   host_end(&h);
   assert_int_equal(count_descriptors(), before);
 }

@@ -82,6 +82,35 @@ static void request_that_is_none__is_refused(void **state) {
   }
 }
 
+static void task__comes_out_as_it_went_in(void **state) {
+  (void)state;
+  static const struct {
+    int32_t device;
+    uint64_t losses;
+  } sent[] = {{-1, 0}, {0, 0}, {3, 0x5a}, {INT32_MAX, UINT64_MAX}};
+  static const char *const bad[] = {"",
+                                    "opened",
+                                    "report",
+                                    "report:0",
+                                    "report:-1:0",
+                                    "report:0:x",
+                                    "report:0:0 ",
+                                    "report: 0:0",
+                                    "report:00:0",
+                                    "report:99999999999999999999:0"};
+  char text[IST__CHILD_TASK];
+  int32_t device;
+  uint64_t losses;
+  for (size_t i = 0; i < COUNT_OF(sent); i++) {
+    ist__child_task(sent[i].device, sent[i].losses, text);
+    assert_true(ist__child_task_read(text, &device, &losses));
+    assert_int_equal(device, sent[i].device);
+    assert_true(losses == sent[i].losses);
+  }
+  for (size_t i = 0; i < COUNT_OF(bad); i++)
+    if (ist__child_task_read(bad[i], &device, &losses)) fail_msg("%s", bad[i]);
+}
+
 // Reads a text in pieces of every size.
 static ist__child_answer answer_of(const char *text, size_t piece) {
   ist__child_answer answer;
@@ -98,14 +127,16 @@ static void answer__is_read_in_any_pieces(void **state) {
   (void)state;
   for (size_t piece = 1; piece < 80; piece += 6) {
     ist__child_answer a = answer_of(
-        "isthmus-probe 1\nrefused 306 13 pjrt:x: it failed; needs more\n"
-        "step PJRT_Client_Create\nended signal 6\nended exit 0\n",
+        "isthmus-probe 2\nrefused 306 13 pjrt:x: it failed; needs more\n"
+        "step PJRT_Client_Create\ntrial bitcast\nended signal 6\n"
+        "ended exit 0\n",
         piece);
     assert_true(a.greeted && a.refused && !a.passed);
     assert_int_equal(a.err.code, IST_ERR_PLUGIN);
     assert_int_equal(a.err.native, 13);
     assert_string_equal(a.err.message, "pjrt:x: it failed; needs more");
     assert_string_equal(a.step, "PJRT_Client_Create");
+    assert_string_equal(a.trial, "bitcast");
     assert_int_equal(a.end, IST__CHILD_SIGNAL);
     assert_int_equal(a.number, 6);
   }
@@ -114,7 +145,7 @@ static void answer__is_read_in_any_pieces(void **state) {
 static void answer_of_another__says_nothing(void **state) {
   (void)state;
   static const char *const others[] = {"passed\nended exit 0\n",
-                                       "isthmus-probe 2\npassed\n", "", "\n\n"};
+                                       "isthmus-probe 3\npassed\n", "", "\n\n"};
   for (size_t i = 0; i < COUNT_OF(others); i++) {
     ist__child_answer a = answer_of(others[i], 5);
     assert_false(a.greeted);
@@ -129,7 +160,7 @@ static void garbage_in_an_answer__is_passed_over(void **state) {
       "refused 0 0 fine", "refused 306 0 ", "ended",         "ended well 3",
       "ended exit",       "passed ",        " passed",       "step",
   };
-  char text[4096] = "isthmus-probe 1\n";
+  char text[4096] = "isthmus-probe 2\n";
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     strcat(text, bad[i]);
     strcat(text, "\n");
@@ -152,6 +183,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(options__come_out_as_they_went_in),
       cmocka_unit_test(request_that_is_none__is_refused),
+      cmocka_unit_test(task__comes_out_as_it_went_in),
       cmocka_unit_test(answer__is_read_in_any_pieces),
       cmocka_unit_test(answer_of_another__says_nothing),
       cmocka_unit_test(garbage_in_an_answer__is_passed_over),

@@ -337,6 +337,7 @@ ist_code ist__pjrt_function_call(const ist__pjrt *pjrt,
                          pjrt->name, name, pjrt->minor);
   }
   if (ist__call_fails(pjrt->env, name)) return made_to_fail(pjrt, name, err);
+  ist__step(pjrt->env, name);
   return answer(pjrt, name, found(args), IST_ERR_PLUGIN, err);
 }
 

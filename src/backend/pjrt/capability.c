@@ -3,6 +3,8 @@
 
 #include "backend/pjrt/capability.h"
 
+#include <string.h>
+
 enum {
   MEMORY = 0,
   CLIENT = 1
@@ -59,6 +61,13 @@ static const char *const extension_names[] = {
 
 const ist__pjrt_capability_row *ist__pjrt_capability_row_at(int number) {
   return &rows[number];
+}
+
+int ist__pjrt_capability_find(const char *name) {
+  for (int i = 0; i < IST__CAPABILITY_COUNT; i++) {
+    if (strcmp(rows[i].name, name) == 0) return i;
+  }
+  return -1;
 }
 
 const char *ist__pjrt_extension_name(int type) {

@@ -38,8 +38,20 @@ typedef struct ist__pjrt_findings {
   ist__pjrt_finding of[IST__CAPABILITY_COUNT];
 } ist__pjrt_findings;
 
+// Capabilities whose trial killed the process that it was made in, which are
+// not tried in this one: child.h. All zero: none.
+typedef struct ist__pjrt_losses {
+  uint64_t set;  // bit number: is it one
+  char how[IST__CAPABILITY_COUNT][48];
+} ist__pjrt_losses;
+
+_Static_assert(IST__CAPABILITY_COUNT <= 64, "a set of them is 64 bits");
+
 // Lends the row of a number of the enum above.
 const ist__pjrt_capability_row *ist__pjrt_capability_row_at(int number);
+
+// The number of the capability of a name, or -1.
+int ist__pjrt_capability_find(const char *name);
 
 // True when all parts of a capability are in the plugin's table or chain. It
 // says nothing about whether they work.

@@ -39,6 +39,7 @@ typedef struct talk {
   const ist__child *child;
   char program[IST__PATH_SIZE];
   int32_t deadline_ms;
+  uint64_t losses;                 // known before
   int ours[PIPES], theirs[PIPES];  // -1: closed
   pid_t pid;
   ist__child_answer answer;
@@ -129,12 +130,13 @@ static int spawn(talk *t, char *const *words) {
 }
 
 static ist_code start(talk *t, ist_error *err) {
-  char deadline[16];
+  char deadline[16], task[IST__CHILD_TASK];
   char version[] = IST__CHILD_VERSION;
   char path[IST__PATH_SIZE];
   (void)snprintf(deadline, sizeof deadline, "%d", (int)t->deadline_ms);
   memcpy(path, t->child->file->path, sizeof path);
-  char *words[] = {t->program, version, deadline, path, NULL};
+  ist__child_task(t->child->report, t->losses, task);
+  char *words[] = {t->program, version, deadline, task, path, NULL};
   int why = make_pipes(t);
   if (why == 0) why = write_request(t);
   if (why == 0) why = spawn(t, words);
@@ -213,6 +215,15 @@ static const struct {
                     {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"},
                     {SIGSYS, "SIGSYS"},   {SIGPIPE, "SIGPIPE"}};
 
+static void say_signal(int32_t number, ist__text *out) {
+  for (size_t i = 0; i < sizeof signal_names / sizeof signal_names[0]; i++) {
+    if (signal_names[i].number != number) continue;
+    ist__text_add(out, "%s", signal_names[i].name);
+    return;
+  }
+  ist__text_add(out, "signal %d", (int)number);
+}
+
 static void say_end(const talk *t, ist__text *out) {
   const ist__child_answer *answer = &t->answer;
   switch (answer->end) {
@@ -221,13 +232,8 @@ static void say_end(const talk *t, ist__text *out) {
                     (int)answer->number);
       return;
     case IST__CHILD_SIGNAL:
-      for (size_t i = 0; i < sizeof signal_names / sizeof signal_names[0];
-           i++) {
-        if (signal_names[i].number != answer->number) continue;
-        ist__text_add(out, "it died of %s", signal_names[i].name);
-        return;
-      }
-      ist__text_add(out, "it died of signal %d", (int)answer->number);
+      ist__text_add(out, "it died of ");
+      say_signal(answer->number, out);
       return;
     case IST__CHILD_LATE:
       ist__text_add(out, "it had not ended after %g s",
@@ -273,10 +279,33 @@ static ist_code refuse(const talk *t, ist_error *err) {
   return ist__error_native(
       err, IST_ERR_PLUGIN_CRASHED,
       answer->end == IST__CHILD_LATE ? 0 : answer->number,
-      "plugin %s cannot be opened: %s in the step %s when it was tried in a "
+      "plugin %s cannot be opened: %s in the step %s%s when it was tried in a "
       "process of its own%s%s%s; needs a plugin that can be opened",
       t->child->path, how, answer->step[0] != '\0' ? answer->step : "start",
+      t->child->report < 0 ? "" : " of a report",
       last[0] != '\0' ? " (it said: " : "", last, last[0] != '\0' ? ")" : "");
+}
+
+// Death in a trial is of that capability, unless it was not to be tried.
+static void note_loss(const talk *t, ist__pjrt_losses *losses) {
+  const ist__child_answer *answer = &t->answer;
+  int number = ist__pjrt_capability_find(answer->trial);
+  if (t->child->report < 0 || answer->end == IST__CHILD_UNKNOWN || number < 0 ||
+      (losses->set >> number & 1) != 0) {
+    return;
+  }
+  losses->set |= UINT64_C(1) << number;
+  ist__text how =
+      ist__text_make(losses->how[number], sizeof losses->how[number]);
+  if (answer->end == IST__CHILD_LATE) {
+    ist__text_add(&how, "never answers: not in %g s", t->deadline_ms / 1000.0);
+  } else if (answer->end == IST__CHILD_EXIT) {
+    ist__text_add(&how, "ends the process: exit status %d",
+                  (int)answer->number);
+  } else {
+    ist__text_add(&how, "kills the process: ");
+    say_signal(answer->number, &how);
+  }
 }
 
 static ist_code judge(talk *t, ist_error *err) {
@@ -291,14 +320,17 @@ static ist_code judge(talk *t, ist_error *err) {
   return t->answer.passed ? IST_OK : refuse(t, err);
 }
 
-ist_code ist__child_try(const ist__env *env, const ist__child *child,
-                        bool *out_held, ist_error *err) {
+// One process. The trial that ends it is a loss more.
+static ist_code ask_once(const ist__env *env, const ist__child *child,
+                         ist__pjrt_losses *losses, bool *out_held,
+                         ist_error *err) {
   char name[64];
   *out_held = false;
   ist__plugin_file_name(child->path, name, sizeof name);
   talk t = {
       .child = child,
       .deadline_ms = child->deadline_ms > 0 ? child->deadline_ms : DEADLINE_MS,
+      .losses = losses->set,
       .ours = {-1, -1, -1},
       .theirs = {-1, -1, -1},
       .speech = {.env = env, .name = name}};
@@ -309,9 +341,28 @@ ist_code ist__child_try(const ist__env *env, const ist__child *child,
     listen_to(&t);
     code = judge(&t, err);
     *out_held = t.answer.greeted && would_repeat(&t.answer);
+    if (code == IST_ERR_PLUGIN_CRASHED) note_loss(&t, losses);
     ist__speech_end(&t.speech,
                     code == IST_OK ? IST_LOG_DEBUG : IST_LOG_WARNING);
   }
   finish(&t);
+  return code;
+}
+
+// Every turn but the last adds a loss, so there are no more turns than
+// capabilities.
+ist_code ist__child_try(const ist__env *env, const ist__child *child,
+                        ist__pjrt_losses *losses, bool *out_held,
+                        ist_error *err) {
+  uint64_t before;
+  ist_code code;
+  do {
+    ist_error cause = {0};
+    before = losses->set;
+    code = ask_once(env, child, losses, out_held, &cause);
+    if (code != IST_OK && losses->set == before) {
+      (void)ist__error_native(err, code, cause.native, "%s", cause.message);
+    }
+  } while (losses->set != before);
   return code;
 }

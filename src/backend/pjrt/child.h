@@ -14,11 +14,13 @@
 #ifndef ISTHMUS_BACKEND_PJRT_CHILD_H_
 #define ISTHMUS_BACKEND_PJRT_CHILD_H_
 
+#include "backend/pjrt/capability.h"
 #include "backend/pjrt/plugin.h"
 
 typedef struct ist__child {
   const char *program;  // as ist_context_options has it; may be NULL
   int32_t deadline_ms;  // 0: the default
+  int32_t report;       // make a report on this device, too; -1: open only
   const char *path;     // as the caller named the plugin, for messages
   const ist__plugin_file *file;
   const char *request;  // the options: ist__child_request
@@ -31,8 +33,12 @@ ist_code ist__child_program(const char *wanted, const char *path,
                             char out[IST__PATH_SIZE], ist_error *err);
 
 // Opens a plugin in a process of its own. *out_held: it would end alike when it
-// is asked again. Fails: PROBE_MISSING, PLUGIN_CRASHED, and as the plugin did.
+// is asked again. A report is made there as well: where its trials end the
+// process, without those, in one process after the other, until one lives;
+// *losses gets which they were, and starts as all zero.
+// Fails: PROBE_MISSING, PLUGIN_CRASHED, and as the plugin did.
 ist_code ist__child_try(const ist__env *env, const ist__child *child,
-                        bool *out_held, ist_error *err);
+                        ist__pjrt_losses *losses, bool *out_held,
+                        ist_error *err);
 
 #endif  // ISTHMUS_BACKEND_PJRT_CHILD_H_

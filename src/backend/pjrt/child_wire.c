@@ -120,6 +120,31 @@ int ist__child_options(char *bytes, size_t size, ist_option *options, int room,
   return count;
 }
 
+// ---- what is to be done
+
+void ist__child_task(int32_t device, uint64_t losses,
+                     char out[IST__CHILD_TASK]) {
+  if (device < 0) {
+    (void)snprintf(out, IST__CHILD_TASK, "open");
+  } else {
+    (void)snprintf(out, IST__CHILD_TASK, "report:%" PRId32 ":%" PRIx64, device,
+                   losses);
+  }
+}
+
+bool ist__child_task_read(const char *task, int32_t *device, uint64_t *losses) {
+  char again[IST__CHILD_TASK];
+  *device = -1;
+  *losses = 0;
+  if (strcmp(task, "open") == 0) return true;
+  if (sscanf(task, "report:%" SCNd32 ":%" SCNx64, device, losses) != 2 ||
+      *device < 0) {
+    return false;
+  }
+  ist__child_task(*device, *losses, again);
+  return strcmp(task, again) == 0;
+}
+
 // ---- the answer
 
 static void read_refusal(ist__child_answer *answer, const char *text) {
@@ -161,6 +186,9 @@ static bool read_line(ist__child_answer *answer) {
     answer->greeted = strcmp(line, "isthmus-probe " IST__CHILD_VERSION) == 0;
   } else if ((rest = after(line, "step ")) != NULL) {
     ist__text_first_line(rest, strlen(rest), answer->step, sizeof answer->step);
+  } else if ((rest = after(line, "trial ")) != NULL) {
+    ist__text_first_line(rest, strlen(rest), answer->trial,
+                         sizeof answer->trial);
   } else if (answer->passed || answer->refused) {
     rest = after(line, "ended ");
     return rest != NULL && read_end(answer, rest);

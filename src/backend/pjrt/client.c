@@ -299,6 +299,7 @@ static void *free_and_return(void *arg) {
     ist__free(env, lost);
     lost = next;
   }
+  ist__origin_free(env, client->origin);
   ist__free(env, client->devices);
   ist__free(env, client->facts);
   ist__plugin_unload(&client->plugin);

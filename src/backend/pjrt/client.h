@@ -8,6 +8,7 @@
 
 #include "backend/pjrt/capability.h"
 #include "backend/pjrt/plugin.h"
+#include "backend/pjrt/verdict.h"
 #include "base/refcount.h"
 
 typedef struct ist__pjrt_memory {
@@ -48,6 +49,7 @@ typedef struct ist__pjrt_client {
   void *returned_self;
   ist_context *context;  // retained: views may outlive the backend
   const ist__env *env;
+  ist__origin *origin;  // NULL: of a trusted plugin, or adopted
   // One for the open backend and one for each view that the plugin has not
   // given back yet, which may be after the client was destroyed.
   ist__refcount holders;

@@ -78,14 +78,20 @@ ist_code ist__pjrt_open(ist_context *context,
                         ist_error *err) {
   *out = NULL;
   ist__pjrt_client *client = NULL;
+  ist__origin *origin = NULL;
   ist_code code = IST_OK;
   if (!options->trusted) {
-    code = ist__verdict_ask(&context->verdicts, &context->env, options, err);
+    code = ist__verdict_ask(&context->verdicts, &context->env, options, &origin,
+                            err);
   }
   if (code == IST_OK) {
     code = ist__pjrt_client_open(context, &context->env, options, &client, err);
   }
-  if (code != IST_OK) return code;
+  if (code != IST_OK) {
+    ist__origin_free(&context->env, origin);
+    return code;
+  }
+  client->origin = origin;
   code = make_backend(context, client, out, err);
   if (code != IST_OK) pjrt_close(client);
   return code;

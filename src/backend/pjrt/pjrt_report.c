@@ -2,7 +2,8 @@
 // pjrt_report.c: what a probe found of one device, and what the plugin says of
 // itself, for who asks. Not for trying: that is probe.h.
 
-#include <isthmus/pjrt.h>
+#include "backend/pjrt/pjrt_report.h"
+
 #include <string.h>
 
 #include "backend/backend.h"
@@ -48,7 +49,12 @@ static void count_parts(ist_pjrt_report *report) {
 }
 
 // Attributes that cannot be read are a capability less.
-static ist_code read_attributes(ist_pjrt_report *report, ist_error *err) {
+static ist_code read_attributes(ist_pjrt_report *report,
+                                const ist__pjrt_losses *losses,
+                                ist_error *err) {
+  const int number = IST__CAPABILITY_attributes;
+  if (losses != NULL && (losses->set >> number & 1) != 0) return IST_OK;
+  ist__step_trial(report->client->env, "attributes");
   ist__pjrt_finding found = {.tried = true, .works = true};
   ist_error why;
   ist_code code = ist__pjrt_attributes_read(&report->client->plugin.pjrt,
@@ -63,12 +69,13 @@ static ist_code read_attributes(ist_pjrt_report *report, ist_error *err) {
                      sizeof found.reason);
   }
   for (size_t m = 0; m < report->memory_count; m++) {
-    report->found[m].of[IST__CAPABILITY_attributes] = found;
+    report->found[m].of[number] = found;
   }
   return IST_OK;
 }
 
-static ist_code fill(ist_pjrt_report *report, size_t device, ist_error *err) {
+static ist_code fill(ist_pjrt_report *report, size_t device,
+                     const ist__pjrt_losses *losses, ist_error *err) {
   ist__pjrt_client *client = report->client;
   ist__pjrt_device *place = &client->devices[device];
   size_t size = place->memory_count * sizeof *report->found;
@@ -80,9 +87,31 @@ static ist_code fill(ist_pjrt_report *report, size_t device, ist_error *err) {
   }
   read_version(report);
   count_parts(report);
-  ist_code code = read_attributes(report, err);
+  ist_code code = read_attributes(report, losses, err);
   if (code == IST_OK) {
-    code = ist__pjrt_probe_rest(client, device, report->found, err);
+    code = ist__pjrt_probe_rest(client, device, losses, report->found, err);
+  }
+  return code;
+}
+
+ist_code ist__pjrt_report_make(const ist_device *device,
+                               const ist__pjrt_losses *losses,
+                               ist_pjrt_report **out, ist_error *err) {
+  ist_backend *backend = device->backend;
+  ist__pjrt_client *client = backend->self;
+  *out = NULL;
+  ist_pjrt_report *report = ist__alloc_zero(client->env, sizeof *report);
+  if (report == NULL) return ist__error_memory(err, "a report", sizeof *report);
+  ist_backend_retain(backend);
+  report->backend = backend;
+  report->client = client;
+  atomic_fetch_add(&client->plugin.pjrt.trying, 1);
+  ist_code code = fill(report, device->index, losses, err);
+  atomic_fetch_sub(&client->plugin.pjrt.trying, 1);
+  if (code == IST_OK) {
+    *out = report;
+  } else {
+    ist_pjrt_report_release(report);
   }
   return code;
 }
@@ -100,20 +129,14 @@ ist_code ist_pjrt_report_create(const ist_device *device, ist_pjrt_report **out,
         backend != NULL ? backend->facts.name : "pjrt",
         out == NULL ? "out is NULL" : "this is no PJRT device");
   }
-  ist_pjrt_report *report = ist__alloc_zero(client->env, sizeof *report);
-  if (report == NULL) return ist__error_memory(err, "a report", sizeof *report);
-  ist_backend_retain(backend);
-  report->backend = backend;
-  report->client = client;
-  atomic_fetch_add(&client->plugin.pjrt.trying, 1);
-  ist_code code = fill(report, device->index, err);
-  atomic_fetch_sub(&client->plugin.pjrt.trying, 1);
-  if (code == IST_OK) {
-    *out = report;
-  } else {
-    ist_pjrt_report_release(report);
+  ist__pjrt_losses losses = {0};
+  if (client->origin != NULL) {
+    ist_code code =
+        ist__verdict_report(&client->context->verdicts, client->env,
+                            client->origin, device->index, &losses, err);
+    if (code != IST_OK) return code;
   }
-  return code;
+  return ist__pjrt_report_make(device, &losses, out, err);
 }
 
 void ist_pjrt_report_release(ist_pjrt_report *report) {

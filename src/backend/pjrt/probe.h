@@ -15,8 +15,10 @@ ist_code ist__pjrt_probe(ist__pjrt_client *client, ist_error *err);
 
 // Tries the rest of what capability.def lists on each memory of a device, for a
 // report. found: one for each memory of the device, with what is known already.
+// losses: what is not tried, because it does not work; NULL: none.
 // Fails: NO_ALLOCATION.
 ist_code ist__pjrt_probe_rest(ist__pjrt_client *client, size_t device,
+                              const ist__pjrt_losses *losses,
                               ist__pjrt_findings *found, ist_error *err);
 
 #endif  // ISTHMUS_BACKEND_PJRT_PROBE_H_

@@ -35,6 +35,7 @@ static void drop_when_done(ist__probe *p, PJRT_Event *done) {
 }
 
 void ist__probe_zero_copy(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_zero_copy)) return;
   ist__pjrt_client *client = p->client;
   const ist__pjrt *pjrt = &client->plugin.pjrt;
   unsigned char *bytes = p->block->bytes + 2 * IST__PROBE_PAGE;

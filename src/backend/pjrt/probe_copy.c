@@ -42,6 +42,7 @@ static const int32_t by_columns[6] = {1, 40000, -2, -5, 3, 6};
 
 // Asked for by columns, the values come by columns.
 void ist__probe_host_layout(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_host_layout)) return;
   static const int64_t transposed[2] = {0, 1};
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   int32_t got[6] = {0};
@@ -92,6 +93,7 @@ static ist_code copy_raw(ist__probe *p, PJRT_Buffer *buffer, size_t first,
 
 // All of a buffer, and a part of it.
 void ist__probe_copy_raw(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_copy_raw)) return;
   ist_error err;
   ist_code code = copy_raw(p, buffer, 0, 6, &err);
   if (code == IST_OK) code = copy_raw(p, buffer, 2, 3, &err);

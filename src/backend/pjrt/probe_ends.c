@@ -26,6 +26,7 @@ static ist_code ask_deleted(ist__probe *p, PJRT_Buffer *buffer, bool wanted,
 }
 
 static void try_delete(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_delete)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;
   PJRT_Buffer *buffer = ist__probe_copied(p, &err);
@@ -99,6 +100,7 @@ static ist_code check_bitcast(ist__probe *p, PJRT_Buffer *from,
 }
 
 static void try_bitcast(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_bitcast)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;
   void *address = NULL;
@@ -116,6 +118,7 @@ static void try_bitcast(ist__probe *p) {
 
 // A buffer that is made to hold an error must tell it when it is awaited.
 static void try_error_buffer(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_error_buffer)) return;
   static const char message[] = "a probe made this buffer fail";
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;

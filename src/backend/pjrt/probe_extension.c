@@ -66,6 +66,7 @@ static ist_code check_raw_pointer(ist__probe *p, PJRT_RawBuffer *raw,
 }
 
 static void try_raw_buffer(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_raw_buffer)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;
   IST_PJRT_ARGS(PJRT_RawBuffer_CreateRawAliasOfBuffer_Args, make);
@@ -115,6 +116,7 @@ ist_code ist__probe_layout_text(ist__probe *p,
 }
 
 static void try_layouts(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_layouts)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;
   IST_PJRT_ARGS(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args, get);
@@ -138,6 +140,7 @@ static void try_layouts(ist__probe *p, PJRT_Buffer *buffer) {
 
 // The device's stream is told, and made to wait for a buffer.
 static void try_stream(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_stream)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;
   IST_PJRT_ARGS(PJRT_Get_Stream_For_External_Ready_Events_Args, get);

@@ -152,7 +152,10 @@ static ist_code run_twice(ist__probe *p, PJRT_LoadedExecutable *loaded,
 static void try_types(ist__probe *p, PJRT_LoadedExecutable *loaded) {
   ist_error err;
   ist__pjrt_signature *signature = NULL;
-  if (p->found[IST__CAPABILITY_program_types].tried) return;
+  if (p->found[IST__CAPABILITY_program_types].tried ||
+      !ist__probe_tries(p, IST__CAPABILITY_program_types)) {
+    return;
+  }
   ist_code code = ist__pjrt_signature_read(p->client, loaded, &signature, &err);
   if (code == IST_OK &&
       (signature->input_count != 1 || signature->specs[0].ndim != 2 ||
@@ -166,6 +169,7 @@ static void try_types(ist__probe *p, PJRT_LoadedExecutable *loaded) {
 
 // The layouts are the executable's own: real plugins abort on destroying one.
 static void try_parameter_layouts(ist__probe *p, PJRT_Executable *executable) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_parameter_layouts)) return;
   ist_error err;
   IST_PJRT_ARGS(PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args, get);
   get.executable = executable;
@@ -208,6 +212,7 @@ static ist_code load(ist__probe *p, const char *bytes, size_t size,
 #define MAX_SAVED ((size_t)64 << 20)
 
 static void try_serialize(ist__probe *p, PJRT_Executable *executable) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_serialize)) return;
   ist_error err;
   IST_PJRT_ARGS(PJRT_Executable_Serialize_Args, get);
   get.executable = executable;
@@ -239,6 +244,7 @@ static void try_serialize(ist__probe *p, PJRT_Executable *executable) {
 // ---- running
 
 static void try_donation(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_donation)) return;
   ist_error err;
   PJRT_LoadedExecutable *loaded = NULL;
   bool gone = false;
@@ -283,6 +289,7 @@ static ist_code check_dynamic(ist__probe *p, PJRT_Buffer *output,
 // A plugin that compiles no such program has no such buffers: then what it
 // tells of static ones is all there is to know.
 static void try_dynamic(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_dynamic_dimensions)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;
   PJRT_LoadedExecutable *loaded = NULL;
@@ -311,8 +318,10 @@ void ist__probe_programs(ist__probe *p) {
   ist_error err;
   PJRT_LoadedExecutable *loaded = NULL;
   bool gone = false;
+  if (!ist__probe_tries(p, IST__CAPABILITY_programs)) return;
   ist_code code = compile(p, twice, sizeof twice - 1, &loaded, &err);
   if (code == IST_OK) try_types(p, loaded);
+  (void)ist__probe_tries(p, IST__CAPABILITY_programs);
   if (code == IST_OK) code = run_twice(p, loaded, true, &gone, &err);
   ist__probe_result(p, IST__CAPABILITY_programs, code, &err);
   if (code != IST_OK) goto done;

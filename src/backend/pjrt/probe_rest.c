@@ -42,9 +42,20 @@ static void try_memory(ist__probe *p) {
   ist__probe_transfers(p);
 }
 
+// Also where it was found to work when the plugin was opened.
+static void say_lost(ist__probe *p) {
+  for (int i = 0; p->losses != NULL && i < IST__CAPABILITY_COUNT; i++) {
+    if ((p->losses->set >> i & 1) == 0) continue;
+    p->found[i] = (ist__pjrt_finding){0};
+    ist__probe_says(p, i, "%s", p->losses->how[i]);
+  }
+}
+
 static ist_code try_all(ist__probe *p, bool runs_programs, ist_error *err) {
+  ist__step_trial(p->client->env, "");
   ist_code code = ist__probe_begin(p, err);
   if (code != IST_OK) return code;
+  say_lost(p);
   say_missing(p);
   if (!ist__probe_has(p, IST__CAPABILITY_copy_out)) {
     say_untried(p, "copies in and out do not work");
@@ -55,6 +66,7 @@ static ist_code try_all(ist__probe *p, bool runs_programs, ist_error *err) {
     // A plugin that makes no dynamic output tells of static ones rightly.
     ist__probe_works(p, IST__CAPABILITY_dynamic_dimensions, 0);
   }
+  ist__step_trial(p->client->env, "");
   return ist__probe_end(p, err);
 }
 
@@ -66,13 +78,15 @@ static void share(const ist__pjrt_findings *from, ist__pjrt_findings *to) {
 }
 
 ist_code ist__pjrt_probe_rest(ist__pjrt_client *client, size_t device,
+                              const ist__pjrt_losses *losses,
                               ist__pjrt_findings *found, ist_error *err) {
   const size_t first = client->facts[device].default_memory;
   ist__pjrt_device *place = &client->devices[device];
   ist__probe p = {.client = client,
                   .memory = &place->memories[first],
                   .device = device,
-                  .found = found[first].of};
+                  .found = found[first].of,
+                  .losses = losses};
   // Programs are compiled for the first device.
   ist_code code = try_all(&p, device == 0, err);
   if (code == IST_OK && device != 0) {

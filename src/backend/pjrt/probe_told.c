@@ -7,6 +7,7 @@
 #include "backend/pjrt/probe_part.h"
 
 static void try_unsafe_pointer(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_unsafe_pointer)) return;
   ist_error err;
   IST_PJRT_ARGS(PJRT_Buffer_UnsafePointer_Args, get);
   get.buffer = buffer;
@@ -23,6 +24,7 @@ static void try_unsafe_pointer(ist__probe *p, PJRT_Buffer *buffer) {
 
 // The truth is where the values were found, or that the host can be viewed.
 static void try_is_on_cpu(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_is_on_cpu)) return;
   ist_error err;
   bool on_host = ist__probe_has(p, IST__CAPABILITY_opaque_pointer) ||
                  ist__probe_has(p, IST__CAPABILITY_view);
@@ -46,6 +48,7 @@ static void try_is_on_cpu(ist__probe *p, PJRT_Buffer *buffer) {
 
 // A static buffer has no dynamic dimensions; one that has some takes a program.
 static void try_dynamic(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_dynamic_dimensions)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   ist_error err;
   IST_PJRT_ARGS(PJRT_Buffer_DynamicDimensionIndices_Args, which);
@@ -75,6 +78,7 @@ static void try_dynamic(ist__probe *p, PJRT_Buffer *buffer) {
 }
 
 static void try_memory_kinds(ist__probe *p, PJRT_Buffer *buffer) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_memory_kinds)) return;
   const ist__pjrt *pjrt = &p->client->plugin.pjrt;
   const ist__pjrt_device *device = &p->client->devices[p->device];
   ist_error err;
@@ -114,6 +118,7 @@ void ist__probe_told(ist__probe *p, PJRT_Buffer *buffer) {
 }
 
 void ist__probe_stats(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_memory_stats)) return;
   ist_error err;
   IST_PJRT_ARGS(PJRT_Device_MemoryStats_Args, get);
   get.device = p->client->devices[p->device].device;

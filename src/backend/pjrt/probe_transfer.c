@@ -119,6 +119,7 @@ static ist_code try_both(ist__probe *p, transfer copy, const void *target,
 }
 
 static void try_memories(ist__probe *p) {
+  if (!ist__probe_tries(p, IST__CAPABILITY_copy_to_memory)) return;
   const ist__pjrt_device *device = &p->client->devices[p->device];
   ist_code code = IST_OK;
   ist_error err;
@@ -148,6 +149,7 @@ void ist__probe_transfers(ist__probe *p) {
                     "not tried: the client has no other device");
     return;
   }
+  if (!ist__probe_tries(p, IST__CAPABILITY_copy_to_device)) return;
   size_t other = (p->device + 1) % client->device_count;
   ist_code code = try_both(p, to_device, &client->devices[other], &err);
   ist__probe_result(p, IST__CAPABILITY_copy_to_device, code, &err);

@@ -52,6 +52,15 @@ ist_code ist__probe_end(ist__probe *probe, ist_error *err) {
                            IST__PROBE_PAGE);
 }
 
+bool ist__probe_tries(ist__probe *probe, int number) {
+  if (probe->losses != NULL && (probe->losses->set >> number & 1) != 0) {
+    return false;
+  }
+  ist__step_trial(probe->client->env,
+                  ist__pjrt_capability_row_at(number)->name);
+  return true;
+}
+
 void ist__probe_works(ist__probe *probe, int number, uint64_t value) {
   ist__pjrt_finding *found = &probe->found[number];
   if (found->tried) return;

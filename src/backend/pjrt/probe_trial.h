@@ -25,7 +25,8 @@ typedef struct ist__probe {
   ist__pjrt_memory *memory;
   size_t device;  // its number
   ist__probe_block *block;
-  ist__pjrt_finding *found;  // one for each capability
+  ist__pjrt_finding *found;        // one for each capability
+  const ist__pjrt_losses *losses;  // NULL: none
   bool no_memory;  // a trial failed for want of memory of this process
 } ist__probe;
 
@@ -35,6 +36,10 @@ ist_code ist__probe_begin(ist__probe *probe, ist_error *err);
 ist_code ist__probe_end(ist__probe *probe, ist_error *err);
 // Lets go of one holder; for views.
 void ist__probe_block_drop(void *block);
+
+// Announces the trial of a capability, which follows. False: it is a loss, and
+// is not tried.
+bool ist__probe_tries(ist__probe *probe, int number);
 
 // The outcome of a trial, number is one of capability.def: it works, or it does
 // not for a reason. The first reason of a trial stays.

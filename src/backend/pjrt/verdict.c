@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/pjrt/capability.h"
 #include "backend/pjrt/child.h"
 #include "backend/pjrt/child_wire.h"
 #include "base/alloc.h"
@@ -20,15 +21,24 @@ typedef struct verdict_key {
   off_t size;
   struct timespec mtime;
   uint64_t surroundings;  // options and environment, hashed
+  int32_t report;         // its device; -1: of opening
 } verdict_key;
+
+struct ist__origin {
+  ist__plugin_file file;
+  size_t request_size;
+  char *request;  // both in the same allocation
+  char *path;     // as the caller had it
+};
 
 typedef struct ist__verdict {
   struct ist__verdict *next;
   verdict_key key;
-  bool done;       // false: a child is at work
-  bool held;       // stays when nobody waits for it
-  uint32_t users;  // openers that wait, or read it
-  ist_error err;   // IST_OK: it may be opened
+  bool done;                // false: a child is at work
+  bool held;                // stays when nobody waits for it
+  uint32_t users;           // openers that wait, or read it
+  ist_error err;            // IST_OK: it may be opened
+  ist__pjrt_losses losses;  // of a report
 } ist__verdict;
 
 ist_code ist__verdicts_open(ist__verdicts *verdicts, const ist__env *env,
@@ -78,7 +88,8 @@ static verdict_key key_of(const ist__child *child) {
   verdict_key key = {.device = facts->st_dev,
                      .inode = facts->st_ino,
                      .size = facts->st_size,
-                     .mtime = facts->st_mtim};
+                     .mtime = facts->st_mtim,
+                     .report = child->report};
   uint64_t sum = UINT64_C(14695981039346656037);
   sum = hash(sum, child->request, child->request_size);
   for (char **at = environ; at != NULL && *at != NULL; at++) {
@@ -92,7 +103,7 @@ static bool is_same(const verdict_key *a, const verdict_key *b) {
   return a->device == b->device && a->inode == b->inode && a->size == b->size &&
          a->mtime.tv_sec == b->mtime.tv_sec &&
          a->mtime.tv_nsec == b->mtime.tv_nsec &&
-         a->surroundings == b->surroundings;
+         a->surroundings == b->surroundings && a->report == b->report;
 }
 
 // ---- under the lock
@@ -138,8 +149,10 @@ static ist__verdict *add(ist__verdicts *verdicts, const ist__env *env,
 
 // Reads a verdict that is done, for the opener that asked.
 static ist_code read_verdict(ist__verdicts *verdicts, const ist__env *env,
-                             ist__verdict *verdict, ist_error *err) {
+                             ist__verdict *verdict, ist__pjrt_losses *losses,
+                             ist_error *err) {
   ist_code code = verdict->err.code;
+  *losses = verdict->losses;
   if (code != IST_OK) {
     (void)ist__error_native(err, code, verdict->err.native, "%s",
                             verdict->err.message);
@@ -151,7 +164,8 @@ static ist_code read_verdict(ist__verdicts *verdicts, const ist__env *env,
 // ---- asking
 
 static ist_code ask(ist__verdicts *verdicts, const ist__env *env,
-                    const ist__child *child, ist_error *err) {
+                    const ist__child *child, ist__pjrt_losses *losses,
+                    ist_error *err) {
   verdict_key key = key_of(child);
   pthread_mutex_lock(&verdicts->lock);
   ist__verdict *verdict = find(verdicts, &key);
@@ -166,8 +180,9 @@ static ist_code ask(ist__verdicts *verdicts, const ist__env *env,
     pthread_mutex_unlock(&verdicts->lock);
     bool held = false;
     ist_error cause = {0};
-    (void)ist__child_try(env, child, &held, &cause);
+    (void)ist__child_try(env, child, losses, &held, &cause);
     pthread_mutex_lock(&verdicts->lock);
+    verdict->losses = *losses;
     verdict->err = cause;
     verdict->held = held;
     verdict->done = true;
@@ -176,7 +191,7 @@ static ist_code ask(ist__verdicts *verdicts, const ist__env *env,
   while (!verdict->done) {
     pthread_cond_wait(&verdicts->changed, &verdicts->lock);
   }
-  ist_code code = read_verdict(verdicts, env, verdict, err);
+  ist_code code = read_verdict(verdicts, env, verdict, losses, err);
   pthread_mutex_unlock(&verdicts->lock);
   return code;
 }
@@ -194,28 +209,90 @@ static ist_code check_options(const ist__env *env,
   return code;
 }
 
-ist_code ist__verdict_ask(ist__verdicts *verdicts, const ist__env *env,
-                          const ist_backend_options *options, ist_error *err) {
-  ist__plugin_file file;
-  ist__child child = {.program = verdicts->program,
-                      .deadline_ms = verdicts->deadline_ms,
-                      .path = options->path,
-                      .file = &file};
-  ist_code code = ist__plugin_find(options->path, &file, err);
-  if (code == IST_OK) code = check_options(env, options, err);
-  if (code != IST_OK) return code;
+// Everything that names the plugin and its client once more.
+static ist_code make_origin(const ist__env *env,
+                            const ist_backend_options *options,
+                            const ist__plugin_file *file, ist__origin **out,
+                            ist_error *err) {
   ist__text text = ist__text_make(NULL, 0);
   ist__child_request(options->options, options->option_count, &text);
-  char *request = ist__alloc(env, text.length + 1, 1);
-  if (request == NULL) {
-    return ist__error_memory(err, "a request to isthmus-probe",
-                             text.length + 1);
+  size_t path_size = strlen(options->path) + 1;
+  size_t size = sizeof(ist__origin) + text.length + 1 + path_size;
+  ist__origin *origin = ist__alloc_zero(env, size);
+  if (origin == NULL) {
+    return ist__error_memory(err, "a request to isthmus-probe", size);
   }
-  text = ist__text_make(request, text.length + 1);
+  *origin = (ist__origin){.file = *file, .request_size = text.length};
+  origin->request = (char *)(origin + 1);
+  origin->path = origin->request + text.length + 1;
+  text = ist__text_make(origin->request, text.length + 1);
   ist__child_request(options->options, options->option_count, &text);
-  child.request = request;
-  child.request_size = text.length;
-  code = ask(verdicts, env, &child, err);
-  ist__free(env, request);
+  memcpy(origin->path, options->path, path_size);
+  *out = origin;
+  return IST_OK;
+}
+
+void ist__origin_free(const ist__env *env, ist__origin *origin) {
+  ist__free(env, origin);
+}
+
+static ist__child child_of(const ist__verdicts *verdicts,
+                           const ist__origin *origin, int32_t report) {
+  return (ist__child){.program = verdicts->program,
+                      .deadline_ms = verdicts->deadline_ms,
+                      .report = report,
+                      .path = origin->path,
+                      .file = &origin->file,
+                      .request = origin->request,
+                      .request_size = origin->request_size};
+}
+
+ist_code ist__verdict_ask(ist__verdicts *verdicts, const ist__env *env,
+                          const ist_backend_options *options, ist__origin **out,
+                          ist_error *err) {
+  ist__plugin_file file;
+  ist__origin *origin = NULL;
+  ist__pjrt_losses none = {0};
+  *out = NULL;
+  ist_code code = ist__plugin_find(options->path, &file, err);
+  if (code == IST_OK) code = check_options(env, options, err);
+  if (code == IST_OK) code = make_origin(env, options, &file, &origin, err);
+  if (code != IST_OK) return code;
+  ist__child child = child_of(verdicts, origin, -1);
+  code = ask(verdicts, env, &child, &none, err);
+  if (code == IST_OK) {
+    *out = origin;
+  } else {
+    ist__origin_free(env, origin);
+  }
   return code;
+}
+
+// The one that is loaded, not what its name stands for by now.
+static ist_code check_file(const ist__origin *origin, ist_error *err) {
+  ist__plugin_file now;
+  ist_code code = ist__plugin_find(origin->file.path, &now, err);
+  if (code != IST_OK) return code;
+  const struct stat *was = &origin->file.facts;
+  if (now.facts.st_dev == was->st_dev && now.facts.st_ino == was->st_ino &&
+      now.facts.st_size == was->st_size &&
+      now.facts.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+      now.facts.st_mtim.tv_nsec == was->st_mtim.tv_nsec) {
+    return IST_OK;
+  }
+  return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
+                       "plugin %s cannot be opened: for a report, since its "
+                       "file has changed after it was opened; needs a path to "
+                       "a PJRT plugin that stays as it is",
+                       origin->path);
+}
+
+ist_code ist__verdict_report(ist__verdicts *verdicts, const ist__env *env,
+                             const ist__origin *origin, size_t device,
+                             ist__pjrt_losses *out, ist_error *err) {
+  *out = (ist__pjrt_losses){0};
+  ist_code code = check_file(origin, err);
+  if (code != IST_OK) return code;
+  ist__child child = child_of(verdicts, origin, (int32_t)device);
+  return ask(verdicts, env, &child, out, err);
 }
