@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/context.h"
 #include "backend/pjrt/pjrt_backend.h"
+#include "backend/pjrt/pjrt_report.h"
 #include "conformance_check.h"
 
 // Longer than any check takes, on a busy machine too.
@@ -19,7 +21,9 @@
 // What a child writes: first that a step begins, then its results. Shorter than
 // a pipe writes at once.
 typedef struct record {
-  int32_t index;  // of a result; BEGINS + step; FAILED: the plugin did not open
+  // Of a result; BEGINS + step; FAILED: the plugin did not open; TRIES + the
+  // number of a capability, whose trial begins; TRIES - 1: none is tried now.
+  int32_t index;
   int32_t verdict;
   int64_t said;  // bytes on standard error before it
   char reason[400];
@@ -32,8 +36,17 @@ enum {
   STEP_CLOSE = STEP_CHECKS + IST__CHECK_COUNT,
   STEP_COUNT,
   BEGINS = 100000,
-  FAILED = 200000
+  FAILED = 200000,
+  TRIES = 300000
 };
+
+// Where the children have got to.
+typedef struct progress {
+  int step;
+  int trial;        // of a report: the capability, or -1
+  uint64_t losses;  // a set of those whose trial killed a child
+  int64_t said;
+} progress;
 
 // ---- in the child
 
@@ -64,20 +77,30 @@ static void tell_capability(int fd, int index, const ist_pjrt_capability *c) {
   tell(fd, IST__CHECK_COUNT + index, verdict, c->reason);
 }
 
-static void report(ist__bench *bench, int fd) {
+static void note_trial(void *self, const char *name) {
+  tell(*(const int *)self, TRIES + ist__pjrt_capability_find(name), 0, "");
+}
+
+static void report(ist__bench *bench, uint64_t lost, int fd) {
+  const ist__pjrt_losses losses = {.set = lost};
+  ist__env *env = &bench->client->context->env;
   const ist_device *device = ist_backend_device(bench->backend, 0);
   ist_device_info info = {.struct_size = sizeof info};
   ist_pjrt_report *found = NULL;
   ist_error err = {0};
+  env->step_self = &fd;
+  env->trial = note_trial;
   if (ist_device_describe(device, &info, &err) != IST_OK ||
-      ist_pjrt_report_create(device, &found, &err) != IST_OK) {
-    tell(fd, FAILED, err.code, err.message);
+      ist__pjrt_report_make(device, &losses, &found, &err) != IST_OK) {
+    tell(fd, FAILED, (int)err.code, err.message);
     _exit(0);
   }
+  env->trial = NULL;
   for (size_t i = 0; i < ist_pjrt_report_count(found); i++) {
     ist_pjrt_capability c = {.struct_size = sizeof c};
-    if (ist_pjrt_report_capability(found, info.default_memory, i, &c, &err) ==
-        IST_OK) {
+    if ((lost >> i & 1) == 0 &&
+        ist_pjrt_report_capability(found, info.default_memory, i, &c, &err) ==
+            IST_OK) {
       tell_capability(fd, (int)i, &c);
     }
   }
@@ -89,7 +112,7 @@ static void open_plugin(ist__bench *bench, ist__cmd *cmd, const char *path,
   ist_error err = {0};
   cmd->trusted = true;  // this is a process of its own already
   if (ist__cmd_backend(cmd, "pjrt", path, &bench->backend, &err) != IST_OK) {
-    tell(fd, FAILED, err.code, err.message);
+    tell(fd, FAILED, (int)err.code, err.message);
     _exit(0);
   }
   bench->client = ist__pjrt_client_of(bench->backend);
@@ -117,17 +140,18 @@ static void forget_handlers(void) {
   }
 }
 
-static void live(ist__cmd *cmd, const char *path, int first, int fd) {
+static void live(ist__cmd *cmd, const char *path, const progress *from,
+                 int fd) {
   ist__bench bench = {0};
   forget_handlers();
   for (int step = STEP_OPEN; step < STEP_COUNT; step++) {
-    if (step != STEP_OPEN && step < first) continue;
+    if (step != STEP_OPEN && step < from->step) continue;
     tell(fd, BEGINS + step, 0, "");
     (void)alarm(SECONDS_OF_A_CHECK);
     if (step == STEP_OPEN) {
       open_plugin(&bench, cmd, path, fd);
     } else if (step == STEP_REPORT) {
-      report(&bench, fd);
+      report(&bench, from->losses, fd);
     } else if (step < STEP_CLOSE) {
       check(&bench, step - STEP_CHECKS, fd);
     } else {
@@ -191,9 +215,23 @@ static void bury(int status, const char *words, char *out, size_t size) {
   }
 }
 
-// Fails what a step would have found out.
-static ist_code blame(int step, const char *why, ist__result *results,
+static void fail(ist__result *result, const char *why) {
+  result->verdict = IST__OUTCOME_FAIL;
+  (void)snprintf(result->reason, sizeof result->reason, "%s", why);
+}
+
+// Fails what a step would have found out, and goes on behind it. A trial of a
+// report costs its capability, and the report is made again without it.
+static ist_code blame(progress *now, const char *why, ist__result *results,
                       ist_error *err) {
+  int step = now->step;
+  if (step == STEP_REPORT && now->trial >= 0 &&
+      (now->losses >> now->trial & 1) == 0) {
+    now->losses |= UINT64_C(1) << now->trial;
+    fail(&results[IST__CHECK_COUNT + now->trial], why);
+    return IST_OK;
+  }
+  now->step++;
   if (step == STEP_OPEN) {
     return ist_error_set(err, IST_ERR_PLUGIN,
                          "the plugin cannot be checked: opening it failed: %s "
@@ -206,15 +244,12 @@ static ist_code blame(int step, const char *why, ist__result *results,
     last = IST__RESULT_COUNT;
   }
   if (step == STEP_CLOSE) return IST_OK;  // it is told with the last check
-  for (int i = first; i < last; i++) {
-    results[i].verdict = IST__OUTCOME_FAIL;
-    (void)snprintf(results[i].reason, sizeof results[i].reason, "%s", why);
-  }
+  for (int i = first; i < last; i++) fail(&results[i], why);
   return IST_OK;
 }
 
-// Reads what a child writes until its end; *step is the last that began.
-static ist_code listen(int fd, int *step, int64_t *said, ist__result *results,
+// Reads what a child writes until its end; the step is the last that began.
+static ist_code listen(int fd, progress *now, ist__result *results,
                        ist_error *err) {
   record r;
   for (;;) {
@@ -222,12 +257,15 @@ static ist_code listen(int fd, int *step, int64_t *said, ist__result *results,
     if (got < 0 && errno == EINTR) continue;
     if (got != (ssize_t)sizeof r) return IST_OK;
     r.reason[sizeof r.reason - 1] = '\0';
-    *said = r.said;
+    now->said = r.said;
     if (r.index == FAILED) {
       return ist_error_set(err, (ist_code)r.verdict, "%s", r.reason);
     }
-    if (r.index >= BEGINS) {
-      *step = r.index - BEGINS;
+    if (r.index >= TRIES - 1 && r.index < TRIES + IST__CAPABILITY_COUNT) {
+      now->trial = r.index - TRIES;
+    } else if (r.index >= BEGINS) {
+      now->step = r.index - BEGINS;
+      now->trial = -1;
     } else if (r.index >= 0 && r.index < IST__RESULT_COUNT) {
       results[r.index].verdict = (ist__outcome)r.verdict;
       memcpy(results[r.index].reason, r.reason, sizeof r.reason);
@@ -235,10 +273,9 @@ static ist_code listen(int fd, int *step, int64_t *said, ist__result *results,
   }
 }
 
-static ist_code one_child(ist__cmd *cmd, const char *path, int *step,
+static ist_code one_child(ist__cmd *cmd, const char *path, progress *now,
                           ist__result *results, ist_error *err) {
   int ends[2] = {-1, -1}, status = 0;
-  int64_t said = 0;
   FILE *words = tmpfile();
   pid_t child = -1;
   if (words != NULL && pipe(ends) == 0) {
@@ -255,18 +292,17 @@ static ist_code one_child(ist__cmd *cmd, const char *path, int *step,
   if (child == 0) {
     close(ends[0]);
     (void)dup2(fileno(words), STDERR_FILENO);
-    live(cmd, path, *step, ends[1]);
+    live(cmd, path, now, ends[1]);
   }
   close(ends[1]);
-  ist_code code = listen(ends[0], step, &said, results, err);
+  ist_code code = listen(ends[0], now, results, err);
   close(ends[0]);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (code == IST_OK && *step != STEP_COUNT) {
+  if (code == IST_OK && now->step != STEP_COUNT) {
     char line[256], why[400];
-    last_words(fileno(words), said, line, sizeof line);
+    last_words(fileno(words), now->said, line, sizeof line);
     bury(status, line, why, sizeof why);
-    code = blame(*step, why, results, err);
-    *step += 1;
+    code = blame(now, why, results, err);
   }
   fclose(words);
   return code;
@@ -276,9 +312,11 @@ ist_code ist__conformance_run(ist__cmd *cmd, const char *path,
                               ist__result *results, ist_error *err) {
   memset(results, 0, IST__RESULT_COUNT * sizeof *results);
   ist_code code = IST_OK;
-  for (int step = STEP_OPEN; code == IST_OK && step < STEP_COUNT;) {
-    ist__cmd_progress(cmd, "checking, from step %d of %d", step, STEP_COUNT);
-    code = one_child(cmd, path, &step, results, err);
+  progress now = {.step = STEP_OPEN, .trial = -1};
+  while (code == IST_OK && now.step < STEP_COUNT) {
+    ist__cmd_progress(cmd, "checking, from step %d of %d", now.step,
+                      STEP_COUNT);
+    code = one_child(cmd, path, &now, results, err);
   }
   ist__cmd_progress(cmd, NULL);
   return code;

@@ -77,6 +77,19 @@ def test_plugin_that_dies__fails_that_check_and_no_other(tmp_path):
     assert checks["on_ready"]["verdict"] == "pass"
 
 
+def test_plugin_that_dies_in_trials__fails_those_capabilities(tmp_path):
+    dead = {"bitcast": "Buffer_Bitcast", "memory_stats": "Device_MemoryStats",
+            "serialize": "Executable_Serialize"}
+    rules = "addressable=1 " + " ".join(f"die={s}" for s in dead.values())
+    _, honest = found(tmp_path, cli_env.lying(), "addressable=1")
+    code, checks = found(tmp_path, cli_env.lying(), rules)
+    assert code == 1 and failed(checks) - failed(honest) == set(dead)
+    assert list(checks) == list(honest)
+    for name, slot in dead.items():
+        assert checks[name]["reason"] == (
+            f"it killed the process: SIGABRT: lying plugin: dies in {slot}")
+
+
 def test_plugin_that_does_not_open__is_one_line(tmp_path):
     for path, rules in ((cli_env.lying(), "minor=3"),
                         (cli_env.lying(), "die=Client_Create"),
