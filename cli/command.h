@@ -61,6 +61,8 @@ typedef struct ist__cmd {
   const char *dtype, *shape, *strides, *address;
   const char *astype;  // what move converts to; NULL: nothing
   bool saturate;
+  bool portable;  // compile for any device
+  bool no_cache;  // run: compile anew, and keep nothing
   ist_options wish;
   ist__opened *opened;
   size_t opened_count, opened_room;
@@ -245,6 +247,7 @@ int ist__verb_doctor(ist__cmd *cmd);
 int ist__verb_probe(ist__cmd *cmd);
 int ist__verb_conformance(ist__cmd *cmd);
 int ist__verb_move(ist__cmd *cmd);
+int ist__verb_compile(ist__cmd *cmd);
 int ist__verb_run(ist__cmd *cmd);
 int ist__verb_route(ist__cmd *cmd);
 int ist__verb_explain(ist__cmd *cmd);

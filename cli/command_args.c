@@ -45,7 +45,7 @@ static const struct {
 };
 
 // Verbs of the contract that this version does not have.
-static const char *const later[] = {"compile", "matrix", "errors", "tap"};
+static const char *const later[] = {"matrix", "errors", "tap"};
 
 // The options of one verb, as getopt_long wants them.
 typedef struct grammar {
@@ -158,6 +158,10 @@ static bool take_flag(ist__cmd *cmd, int option) {
     cmd->junit = true;
   } else if (option == OPTION_SATURATE) {
     cmd->saturate = true;
+  } else if (option == OPTION_PORTABLE) {
+    cmd->portable = true;
+  } else if (option == OPTION_NO_CACHE) {
+    cmd->no_cache = true;
   } else {
     return false;
   }

@@ -171,6 +171,35 @@ static void say_installed(doctor *d, const ist__plugins *plugins) {
   fputc('\n', file);
 }
 
+// The folder of compiled programs.
+static void say_cache(doctor *d) {
+  ist_cache_info info = {.struct_size = sizeof info};
+  (void)ist_cache_describe(d->cmd->context, NULL, &info, NULL);
+  if (d->to != NULL) {
+    ist__json_open(d->to, "cache", '{');
+    ist__json_bool(d->to, "enabled", info.enabled);
+    if (info.enabled) {
+      ist__json_string(d->to, "folder", info.folder);
+      ist__json_bool(d->to, "usable", info.usable);
+      ist__json_uint(d->to, "programs", info.entries);
+      ist__json_uint(d->to, "nbytes", info.nbytes);
+      ist__json_uint(d->to, "limit", info.limit);
+    }
+    ist__json_close(d->to, '}');
+    return;
+  }
+  FILE *file = d->cmd->report;
+  if (!info.enabled) {
+    fputs("compiled programs are not kept: ISTHMUS_CACHE=off\n", file);
+    return;
+  }
+  fputs("compiled programs in ", file);
+  ist__print_safe(file, info.folder[0] != '\0' ? info.folder : "no folder");
+  fprintf(file, ": %" PRIu64 " of %" PRIu64 " bytes of at most %" PRIu64 "%s\n",
+          info.entries, info.nbytes, info.limit,
+          info.usable ? "" : ", not used: others may write there");
+}
+
 int ist__verb_doctor(ist__cmd *cmd) {
   doctor d = {.cmd = cmd, .json = {.file = cmd->report}, .good = true};
   if (cmd->operands.count > 0) {
@@ -186,6 +215,7 @@ int ist__verb_doctor(ist__cmd *cmd) {
   if (d.to != NULL) ist__json_open(d.to, NULL, '{');
   say_machine(&d);
   say_block_pool(&d);
+  say_cache(&d);
   if (d.to != NULL) ist__json_open(d.to, "backends", '[');
   say_backend(&d, "host", "", "host", true);
   // The options of the command line are for the plugins.

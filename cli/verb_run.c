@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command_discover.h"
+#include "io/saved_program.h"
 
 // One output of the command line: where it goes, and whether it was written.
 typedef struct sink {
@@ -67,11 +68,15 @@ static ist_code compile(session *s, ist_error *err) {
   if (code != IST_OK) return code;
   ist__cmd_progress(s->cmd, "compiling %s", path);
   double start = now();
-  code = ist_program_compile(
-      s->target.device, text, size,
-      &(ist_program_options){.struct_size = sizeof(ist_program_options),
-                             .name = path},
-      &s->program, err);
+  ist_program_options options = {
+      .struct_size = sizeof options,
+      .name = path,
+      .cache = s->cmd->no_cache ? IST_CACHE_OFF : IST_CACHE_ON};
+  code = ist__saved_is(text, size)
+             ? ist_program_load(s->target.device, text, size, &options,
+                                &s->program, err)
+             : ist_program_compile(s->target.device, text, size, &options,
+                                   &s->program, err);
   s->seconds[COMPILE] = now() - start;
   ist__cmd_progress(s->cmd, NULL);
   ist_deallocate(s->cmd->context, text);
@@ -154,10 +159,17 @@ static ist_code read_sinks(session *s, ist_error *err) {
 // "input 1" says less than "input 1 (x.npy)".
 static void name_input(const session *s, ist_error *err) {
   for (size_t i = 0; i < s->input_count; i++) {
-    char from[48], to[256];
-    (void)snprintf(from, sizeof from, ": input %zu could ", i);
-    (void)snprintf(to, sizeof to, ": input %zu (%.160s) could ", i,
-                   s->cmd->operands.at[i + 1]);
+    char from[128], to[384];
+    const char *path = s->cmd->operands.at[i + 1];
+    const char *name = ist_program_input_name(s->program, i);
+    if (name == NULL || name[0] == '\0') {
+      (void)snprintf(from, sizeof from, ": input %zu could ", i);
+      (void)snprintf(to, sizeof to, ": input %zu (%.160s) could ", i, path);
+    } else {
+      (void)snprintf(from, sizeof from, ": input %zu (%.64s) could ", i, name);
+      (void)snprintf(to, sizeof to, ": input %zu (%.64s, %.160s) could ", i,
+                     name, path);
+    }
     ist__error_rename(err, from, to);
   }
 }
@@ -172,6 +184,9 @@ static ist_code execute(session *s, ist_error *err) {
                  .output_count = s->output_count,
                  .options = &options,
                  .receipts = s->receipts};
+  ist_program_info info = {.struct_size = sizeof info};
+  (void)ist_program_describe(s->program, &info, NULL);
+  if (info.portable) run.device = s->target.device;
   ist__cmd_progress(s->cmd, "running %s", s->cmd->operands.at[0]);
   ist__cmd_watch(s->cmd, &options);
   double start = now();

@@ -48,6 +48,8 @@ SH
 dev_test_env() {
   local site
   site=$(.venv/bin/python -c 'import sysconfig as s; print(s.get_path("purelib"))')
+  # Tests write nothing into the user's own folder of compiled programs.
+  export ISTHMUS_CACHE=off
   export ISTHMUS_SOURCE=$PWD ISTHMUS_BUILD=$PWD/${1-build}
   export ISTHMUS_P1=$site/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so
   export ISTHMUS_P2=$site/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so

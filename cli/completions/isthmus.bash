@@ -9,7 +9,7 @@ _isthmus() {
   done
   case $verb in
     '')
-      COMPREPLY=($(compgen -W 'doctor probe conformance move run route explain --help --version --json' -- "$word"))
+      COMPREPLY=($(compgen -W 'doctor probe conformance move compile run route explain --help --version --json' -- "$word"))
       return ;;
   esac
   case $before in
@@ -48,8 +48,11 @@ _isthmus() {
     move:-*)
       COMPREPLY=($(compgen -W '--help -h --version -V --json -j --via --option -O --trusted --copy -c --read-only --mutable-source --dtype -d --astype --saturate' -- "$word"))
       return ;;
+    compile:-*)
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --output -o --option -O --trusted --portable --no-cache' -- "$word"))
+      return ;;
     run:-*)
-      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --output -o --option -O --trusted --copy -c --read-only --mutable-source --dtype -d' -- "$word"))
+      COMPREPLY=($(compgen -W '--help -h --version -V --json -j --plugin -p --output -o --option -O --trusted --no-cache --copy -c --read-only --mutable-source --dtype -d' -- "$word"))
       return ;;
     route:-*)
       COMPREPLY=($(compgen -W '--help -h --version -V --json -j --option -O --trusted --copy -c --read-only --mutable-source --dtype -d --shape --strides --address --grant' -- "$word"))

@@ -41,6 +41,9 @@ typedef struct ist_backend_facts {
   const char *version;   // the runtime's own words, or ""
   const ist_device_facts *devices;
   size_t device_count;
+  // The file of the runtime's code, or NULL. A saved program is loaded only by
+  // a runtime with the same platform, version and bytes in this file.
+  const char *file;
 } ist_backend_facts;
 
 // Memory of this process that goes to a device. For copy_in the view is dense
@@ -69,23 +72,43 @@ typedef struct ist_source {
   const void *code;
   size_t size;
   const char *name;  // for errors
-  size_t device;
+  size_t device;     // the first of devices; where those are NULL, the one
+  // It is one program on several devices: replicas times partitions of them,
+  // partition by partition of the first replica, then of the next. At least
+  // one, all different, unless portable.
+  int32_t replicas;
+  int32_t partitions;
+  const size_t *devices;
+  size_t device_count;
+  bool portable;  // for no device: each run names one
 } ist_source;
 
 typedef struct ist_program_facts {
   size_t struct_size;
-  size_t input_count;
+  size_t input_count;  // on each of its devices
   size_t output_count;
+  // How many devices one run uses; 0 is 1. A backend that does not answer what
+  // was asked for is told to compile for one device only.
+  size_t device_count;
+  bool portable;
 } ist_program_facts;
 
-// One run of a program, on buffers of its device that fit its inputs.
+// One run of a program, on buffers of its devices that fit its inputs.
 typedef struct ist_execution {
   size_t struct_size;
   void *program;
-  void *const *inputs;
-  size_t input_count;
-  void **outputs;  // zeroed; all are set, or none
+  void *const *inputs;  // of the first device, then of the next
+  size_t input_count;   // on each device
+  void **outputs;       // zeroed; all are set, or none; device by device
   size_t output_count;
+  size_t device_count;  // lists of inputs; 0 is 1
+  size_t device;        // of a portable program
+  // NULL, or for each input whether the runtime may take its memory for an
+  // output. After success: whether it did; nothing reads the buffer then.
+  bool *donate;
+  // NULL, or false: set where every output is known to be as describe_output
+  // tells it; inspect is not asked then.
+  bool *as_told;
 } ist_execution;
 
 // The functions of a backend. self is what ist_backend_create was given.
@@ -148,6 +171,19 @@ typedef struct ist_backend_ops {
   // Frees a buffer's memory now, before its release; reads of it then fail with
   // IST_ERR_DELETED. Called with no loan out. NULL: the buffer is released.
   ist_code (*discard)(void *self, void *buffer, ist_error *err);
+  // The name that the program's text gives to an input (or output), or NULL.
+  // Lends it as long as the program. NULL: nothing has a name.
+  const char *(*argument_name)(void *self, void *program, bool is_input,
+                               size_t index);
+  // Gives a program's bytes, memory of ist_allocate. NULL: it saves none.
+  // ist_backend_facts.file is needed with it.
+  ist_code (*serialize)(void *self, void *program, void **out, size_t *out_size,
+                        ist_error *err);
+  // Makes a program from such bytes; source->code is what serialize gave on a
+  // runtime of the same platform, version and file; the rest is as for compile.
+  // Required with serialize.
+  ist_code (*load)(void *self, const ist_source *source, void **out,
+                   ist_error *err);
 } ist_backend_ops;
 
 // Opens a backend of the caller's own. ops is copied. Takes self: on success

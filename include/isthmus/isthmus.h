@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // isthmus.h: what an application needs, in reading order: backends, routes and
-// receipts, tensors, files, programs, places. It includes context.h, which
-// everything starts with, and error.h, the codes and the catalog of errors.
+// receipts, tensors, files, places. It includes context.h, which everything
+// starts with, error.h, the codes and the catalog of errors, and program.h,
+// programs on tensors.
 //
 // Words used below. Ownership: Borrows (used during the call only), Retains
 // (counted; the caller keeps its own), Takes (on success the callee owns it;
@@ -20,6 +21,7 @@
 #include <isthmus/dtype.h>
 #include <isthmus/error.h>
 #include <isthmus/geometry.h>
+#include <isthmus/program.h>
 #include <isthmus/version.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -534,61 +536,6 @@ IST_API ist_code ist_file_save(const char *path, const char *const *names,
 IST_API ist_code ist_file_save_with(const char *path, const char *const *names,
                                     ist_tensor *const *tensors, size_t count,
                                     const ist_options *options, ist_error *err);
-
-// -------------------------------------------------------------- programs --
-
-// A compiled program on one device. Counted; retains its backend.
-typedef struct ist_program ist_program;
-
-typedef struct ist_program_options {
-  size_t struct_size;
-  const char *name;  // stands in errors (a file's path); NULL: "program"
-} ist_program_options;
-
-// Compiles StableHLO (text or bytecode) for a device; options may be NULL.
-// Gives *out. Fails: ARGUMENT, PROGRAM, NO_PROGRAMS, PLUGIN, NO_ALLOCATION.
-// Threads: any. Since: 0.1.
-IST_API ist_code ist_program_compile(const ist_device *device, const void *code,
-                                     size_t size,
-                                     const ist_program_options *options,
-                                     ist_program **out, ist_error *err);
-// Retains program. Fails: never. Threads: any. Since: 0.1.
-IST_API void ist_program_retain(ist_program *program);
-// Takes one count. Fails: never. Threads: any. Since: 0.1.
-IST_API void ist_program_release(ist_program *program);
-// Borrows program. Fails: never. Threads: any. Since: 0.1.
-IST_API size_t ist_program_input_count(const ist_program *program);
-// Borrows program. Fails: never. Threads: any. Since: 0.1.
-IST_API size_t ist_program_output_count(const ist_program *program);
-// What input number index must be: dtype, shape, strides.
-// Borrows program. Fails: ARGUMENT. Threads: any. Since: 0.1.
-IST_API ist_code ist_program_input(const ist_program *program, size_t index,
-                                   ist_spec *out, ist_error *err);
-// What output number index will be; a dynamic dimension is told as its bound,
-// and the tensor has its true extent.
-// Borrows program. Fails: ARGUMENT. Threads: any. Since: 0.1.
-IST_API ist_code ist_program_output(const ist_program *program, size_t index,
-                                    ist_spec *out, ist_error *err);
-
-// The arguments of one run. inputs are moved to the program's device as by
-// ist_tensor_move with options; receipts (NULL, or input_count of them, all
-// with the same struct_size set) tell how. outputs has room for output_count.
-typedef struct ist_run {
-  size_t struct_size;
-  ist_tensor *const *inputs;
-  size_t input_count;
-  ist_tensor **outputs;
-  size_t output_count;
-  const ist_options *options;
-  ist_receipt *receipts;
-} ist_run;
-
-// Runs a program; outputs are on its device and may still be computed
-// (ist_tensor_wait). Borrows inputs. Gives outputs. Fails: ARGUMENT, ARITY,
-// SHAPE_MISMATCH, DTYPE_MISMATCH, as ist_tensor_move, PLUGIN.
-// Threads: any. Since: 0.1.
-IST_API ist_code ist_program_run(ist_program *program, const ist_run *run,
-                                 ist_error *err);
 
 // ---------------------------------------------------------------- places --
 

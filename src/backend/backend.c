@@ -217,20 +217,61 @@ ist_code ist__backend_describe_argument(ist_backend *backend, void *program,
   return told(backend->facts.name, slot, code, r.err);
 }
 
+const char *ist__backend_argument_name(ist_backend *backend, void *program,
+                                       bool is_input, size_t index) {
+  if (backend->ops.argument_name == NULL) return "";
+  const char *name =
+      backend->ops.argument_name(backend->self, program, is_input, index);
+  return name != NULL ? name : "";
+}
+
+static ist_code saves_nothing(ist_backend *backend, ist_error *err) {
+  return ist_error_set(err, IST_ERR_NO_PROGRAMS,
+                       "%s: a program could not be saved or loaded: the "
+                       "backend saves none; needs one that serializes programs",
+                       backend->facts.name);
+}
+
+ist_code ist__backend_serialize(ist_backend *backend, void *program, void **out,
+                                size_t *out_size, ist_error *err) {
+  report r;
+  *out = NULL;
+  *out_size = 0;
+  if (backend->ops.serialize == NULL || backend->facts.file == NULL) {
+    return saves_nothing(backend, err);
+  }
+  if (call_fails(backend, "serialize", &r, err)) return r.err->code;
+  ist_code code =
+      backend->ops.serialize(backend->self, program, out, out_size, r.err);
+  return made(backend, "serialize", code, out, r.err);
+}
+
+ist_code ist__backend_load(ist_backend *backend, const ist_source *source,
+                           void **out, ist_error *err) {
+  report r;
+  *out = NULL;
+  if (backend->ops.load == NULL || backend->ops.compile == NULL) {
+    return saves_nothing(backend, err);
+  }
+  if (call_fails(backend, "load", &r, err)) return r.err->code;
+  ist_code code = backend->ops.load(backend->self, source, out, r.err);
+  return made(backend, "load", code, out, r.err);
+}
+
 ist_code ist__backend_execute(ist_backend *backend,
                               const ist_execution *execution, ist_error *err) {
   report r;
-  for (size_t i = 0; i < execution->output_count; i++) {
-    execution->outputs[i] = NULL;
-  }
+  size_t devices = execution->device_count == 0 ? 1 : execution->device_count;
+  size_t outputs = execution->output_count * devices;
+  for (size_t i = 0; i < outputs; i++) execution->outputs[i] = NULL;
   if (call_fails(backend, "execute", &r, err)) return r.err->code;
   ist_code code = backend->ops.execute(backend->self, execution, r.err);
   bool all = true;
-  for (size_t i = 0; i < execution->output_count; i++) {
+  for (size_t i = 0; i < outputs; i++) {
     all = all && execution->outputs[i] != NULL;
   }
   if (code == IST_OK && all) return IST_OK;
-  for (size_t i = 0; i < execution->output_count; i++) {
+  for (size_t i = 0; i < outputs; i++) {
     // After a failure what is left there is nobody's buffer.
     if (code == IST_OK) {
       ist__backend_release_buffer(backend, execution->outputs[i]);
@@ -270,6 +311,9 @@ static ist_code check_ops(const ist_backend_ops *ops, ist_error *err) {
              ops->execute != NULL && ops->inspect != NULL;
   if (ops->compile != NULL && !all) {
     return abi_error(name, "compile without its other slots", err);
+  }
+  if (ops->serialize != NULL && ops->load == NULL) {
+    return abi_error(name, "serialize without load", err);
   }
   return IST_OK;
 }
@@ -413,6 +457,7 @@ void ist__backend_free(ist_backend *backend) {
   backend->ops.close(backend->self);
   pthread_cond_destroy(&backend->lend_done);
   pthread_mutex_destroy(&backend->lend_lock);
+  ist__free(&context->env, atomic_load(&backend->file_digest));
   ist__free(&context->env, backend->memories);
   ist__free(&context->env, backend);
   if (!is_host) ist_context_release(context);

@@ -9,6 +9,7 @@
 
 #include <isthmus/backend.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "backend/context.h"
 
@@ -30,6 +31,8 @@ struct ist_backend {
   // Guards who is lending a tensor's address; never held during a slot.
   pthread_mutex_t lend_lock;
   pthread_cond_t lend_done;
+  // The digest of facts.file in hexadecimal, once it was asked for.
+  _Atomic(char *) file_digest;
   ist_memory_info *memories;  // of all devices, one after the other
   ist_device devices[];
 };
@@ -83,6 +86,15 @@ ist_code ist__backend_describe_program(ist_backend *backend, void *program,
 ist_code ist__backend_describe_argument(ist_backend *backend, void *program,
                                         bool is_input, size_t index,
                                         ist_spec *out, ist_error *err);
+// The name of an argument, or "".
+const char *ist__backend_argument_name(ist_backend *backend, void *program,
+                                       bool is_input, size_t index);
+// Gives the bytes, to be freed. Fails: NO_PROGRAMS without the slot.
+ist_code ist__backend_serialize(ist_backend *backend, void *program, void **out,
+                                size_t *out_size, ist_error *err);
+// Fails: NO_PROGRAMS without the slot.
+ist_code ist__backend_load(ist_backend *backend, const ist_source *source,
+                           void **out, ist_error *err);
 ist_code ist__backend_execute(ist_backend *backend,
                               const ist_execution *execution, ist_error *err);
 

@@ -30,6 +30,12 @@ static inline bool ist__refcount_is_one(ist__refcount *count) {
   return atomic_load_explicit(&count->holders, memory_order_acquire) == 1;
 }
 
+// True when there are so many holders, all of them the caller's.
+static inline bool ist__refcount_is(const ist__refcount *count,
+                                    uint32_t holders) {
+  return atomic_load_explicit(&count->holders, memory_order_acquire) == holders;
+}
+
 // True for the last holder, which then sees all that the others wrote. The only
 // holder need not write: nobody else is there to count.
 static inline bool ist__refcount_drop(ist__refcount *count) {

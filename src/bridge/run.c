@@ -1,158 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.c: programs on tensors: each input is moved to the program's device,
-// checked against what the program takes, and the outputs become tensors.
+// run.c: runs a program on tensors: each input is moved to where the program
+// reads it, checked against what it takes, donated where that was asked for,
+// and the outputs become tensors.
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/checked.h"
-#include "bridge/crossing.h"
 #include "bridge/outputs.h"
+#include "bridge/program_handle.h"
 #include "tensor/dtype.h"
 
-struct ist_program {
-  ist__refcount refs;
-  const ist_device *device;
-  void *program;
-  size_t input_count;
-  size_t output_count;
-  ist_spec *inputs;  // both in one allocation
-  ist_spec *outputs;
+// One run: what was asked, and its lists; moved, buffers and results each lie
+// device by device.
+typedef struct session {
+  ist_program *program;
+  const ist_run *run;
+  size_t inputs;   // of all devices together
+  size_t outputs;  // likewise
+  ist_tensor **moved;
+  void **buffers;
+  void **results;
+  bool *donate;  // NULL: nothing is
+} session;
+
+// Small runs, which are most, need no memory of the allocator's.
+enum {
+  FEW = 16
 };
 
-static const ist__env *program_env(const ist_program *program) {
-  return ist__backend_env(program->device->backend);
-}
-
-static ist_code describe(ist_program *p, const ist_program_facts *facts,
-                         ist_error *err) {
-  ist_backend *backend = p->device->backend;
-  // Counts come from a plugin: their product is checked like any other.
-  uint64_t count, size;
-  if (!ist__add_u64(facts->input_count, facts->output_count, &count) ||
-      !ist__mul_u64(count, sizeof(ist_spec), &size)) {
-    return ist_error_set(err, IST_ERR_BACKEND_ABI,
-                         "%s: a program tells %zu inputs and %zu outputs; "
-                         "needs numbers that fit in memory",
-                         backend->facts.name, facts->input_count,
-                         facts->output_count);
-  }
-  p->inputs = ist__alloc_zero(program_env(p), (size_t)size);
-  if (p->inputs == NULL) return ist__error_memory(err, "a program", size);
-  p->outputs = p->inputs + facts->input_count;
-  p->input_count = facts->input_count;
-  p->output_count = facts->output_count;
-  ist_code code = IST_OK;
-  for (size_t i = 0; code == IST_OK && i < p->input_count; i++) {
-    code = ist__backend_describe_argument(backend, p->program, true, i,
-                                          &p->inputs[i], err);
-  }
-  for (size_t i = 0; code == IST_OK && i < p->output_count; i++) {
-    code = ist__backend_describe_argument(backend, p->program, false, i,
-                                          &p->outputs[i], err);
-  }
-  return code;
-}
-
-static void program_free(ist_program *p) {
-  ist_backend *backend = p->device->backend;
-  ist__backend_release_program(backend, p->program);
-  ist__free(program_env(p), p->inputs);
-  ist__free(program_env(p), p);
-  ist_backend_release(backend);
-}
-
-ist_code ist_program_compile(const ist_device *device, const void *code_text,
-                             size_t size, const ist_program_options *options,
-                             ist_program **out, ist_error *err) {
-  if (out != NULL) *out = NULL;
-  if (device == NULL || code_text == NULL || out == NULL) {
-    return ist_error_set(err, IST_ERR_ARGUMENT,
-                         "a program could not be compiled: device, code or "
-                         "out is NULL; needs all three");
-  }
-  ist_program_options known;
-  ist_code fits = ist__options_read(&known, sizeof known, options,
-                                    "ist_program_options", err);
-  if (fits != IST_OK) return fits;
-  ist_backend *backend = device->backend;
-  const ist__env *env = ist__backend_env(backend);
-  ist_program *p = ist__alloc_zero(env, sizeof *p);
-  if (p == NULL) return ist__error_memory(err, "a program", sizeof *p);
-  ist__refcount_init(&p->refs);
-  p->device = device;
-  ist_backend_retain(backend);
-  ist_source source = {.struct_size = sizeof source,
-                       .code = code_text,
-                       .size = size,
-                       .name = known.name != NULL ? known.name : "program",
-                       .device = device->index};
-  ist_code code = ist__backend_compile(backend, &source, &p->program, err);
-  ist_program_facts facts;
-  if (code == IST_OK) {
-    code = ist__backend_describe_program(backend, p->program, &facts, err);
-  }
-  if (code == IST_OK) code = describe(p, &facts, err);
-  if (code != IST_OK) {
-    program_free(p);
-    return code;
-  }
-  *out = p;
-  return IST_OK;
-}
-
-void ist_program_retain(ist_program *program) {
-  if (program != NULL) ist__refcount_take(&program->refs);
-}
-
-void ist_program_release(ist_program *program) {
-  if (program != NULL && ist__refcount_drop(&program->refs)) {
-    program_free(program);
-  }
-}
-
-size_t ist_program_input_count(const ist_program *program) {
-  return program == NULL ? 0 : program->input_count;
-}
-
-size_t ist_program_output_count(const ist_program *program) {
-  return program == NULL ? 0 : program->output_count;
-}
-
-static ist_code argument(const ist_spec *specs, size_t count, size_t index,
-                         ist_spec *out, ist_error *err) {
-  if (!ist__struct_ok(out) || index >= count) {
-    return ist_error_set(err, IST_ERR_ARGUMENT,
-                         "an argument of a program could not be described: "
-                         "number %zu of %zu, or out has no struct_size; needs "
-                         "a smaller number and an ist_spec",
-                         index, count);
-  }
-  ist__struct_write(out, &specs[index], sizeof specs[index]);
-  return IST_OK;
-}
-
-ist_code ist_program_input(const ist_program *program, size_t index,
-                           ist_spec *out, ist_error *err) {
-  return argument(program != NULL ? program->inputs : NULL,
-                  ist_program_input_count(program), index, out, err);
-}
-
-ist_code ist_program_output(const ist_program *program, size_t index,
-                            ist_spec *out, ist_error *err) {
-  return argument(program != NULL ? program->outputs : NULL,
-                  ist_program_output_count(program), index, out, err);
-}
-
-// ------------------------------------------------------------------- runs --
+// ---- what was asked for
 
 // Plugins compare byte sizes only, so dtype and shape are compared here: an
 // int32 tensor would be taken for float32 without a word.
 static ist_code check_input(const ist_program *p, size_t index,
                             const ist_tensor *tensor, ist_error *err) {
-  const ist_spec *spec = &p->inputs[index];
+  const ist_spec *spec = &p->inputs[index].spec;
   const DLTensor *view = &tensor->view;
-  const char *name = p->device->backend->facts.name;
+  const char *name = p->backend->facts.name;
   if (view->dtype.code != spec->dtype.code ||
       view->dtype.bits != spec->dtype.bits ||
       view->dtype.lanes != spec->dtype.lanes) {
@@ -160,9 +45,10 @@ static ist_code check_input(const ist_program *p, size_t index,
     ist_dtype_name(view->dtype, has, sizeof has);
     ist_dtype_name(spec->dtype, needs, sizeof needs);
     return ist_error_set(err, IST_ERR_DTYPE_MISMATCH,
-                         "%s: input %zu could not be taken: it is of %s; "
+                         "%s: input %s could not be taken: it is of %s; "
                          "needs %s",
-                         name, index, has, needs);
+                         name, ist__program_label(p, true, index).text, has,
+                         needs);
   }
   bool same = view->ndim == spec->ndim;
   for (int32_t d = 0; same && d < spec->ndim; d++) {
@@ -173,21 +59,22 @@ static ist_code check_input(const ist_program *p, size_t index,
   ist__view_shape_text(view->ndim, view->shape, has, sizeof has);
   ist__view_shape_text(spec->ndim, spec->shape, needs, sizeof needs);
   return ist_error_set(err, IST_ERR_SHAPE_MISMATCH,
-                       "%s: input %zu could not be taken: its shape is %s; "
+                       "%s: input %s could not be taken: its shape is %s; "
                        "needs %s",
-                       name, index, has, needs);
+                       name, ist__program_label(p, true, index).text, has,
+                       needs);
 }
 
-static ist_code check_run(const ist_program *p, const ist_run *run,
-                          ist_error *err) {
-  const char *name = p->device->backend->facts.name;
-  if (run->input_count != p->input_count ||
-      run->output_count != p->output_count) {
+static ist_code check_counts(const session *s, ist_error *err) {
+  const ist_program *p = s->program;
+  const ist_run *run = s->run;
+  const char *name = p->backend->facts.name;
+  if (run->input_count != s->inputs || run->output_count != s->outputs) {
     return ist_error_set(err, IST_ERR_ARITY,
                          "%s: a program could not be run: %zu inputs and room "
                          "for %zu outputs; needs %zu and %zu",
-                         name, run->input_count, run->output_count,
-                         p->input_count, p->output_count);
+                         name, run->input_count, run->output_count, s->inputs,
+                         s->outputs);
   }
   if ((run->inputs == NULL && run->input_count != 0) ||
       (run->outputs == NULL && run->output_count != 0)) {
@@ -196,17 +83,51 @@ static ist_code check_run(const ist_program *p, const ist_run *run,
                          "is NULL; needs both",
                          name);
   }
-  for (size_t i = 0; i < run->input_count; i++) {
+  return IST_OK;
+}
+
+static ist_code check_device(const session *s, ist_error *err) {
+  const ist_program *p = s->program;
+  const ist_device *device = s->run->device;
+  if (p->portable ? device != NULL && device->backend == p->backend
+                  : device == NULL || device == p->devices[0]) {
+    return IST_OK;
+  }
+  return ist_error_set(err, IST_ERR_ARGUMENT,
+                       "%s: a program could not be run: %s; needs %s",
+                       p->backend->facts.name,
+                       p->portable ? "it is portable, and no device of its "
+                                     "backend was named"
+                                   : "it was compiled for another device than "
+                                     "the one named",
+                       p->portable ? "one in ist_run.device" : "none");
+}
+
+static ist_code check_run(const session *s, ist_error *err) {
+  const ist_run *run = s->run;
+  const char *name = s->program->backend->facts.name;
+  ist_code code = check_counts(s, err);
+  if (code == IST_OK) code = check_device(s, err);
+  for (size_t i = 0; code == IST_OK && i < s->inputs; i++) {
     if (run->inputs[i] == NULL) {
       return ist_error_set(err, IST_ERR_ARGUMENT,
                            "%s: a program could not be run: input %zu is "
                            "NULL; needs a tensor",
                            name, i);
     }
-    ist_code code = check_input(p, i, run->inputs[i], err);
-    if (code != IST_OK) return code;
+    code = check_input(s->program, i % s->program->input_count, run->inputs[i],
+                       err);
   }
-  return IST_OK;
+  for (size_t i = 0; code == IST_OK && i < run->donate_count; i++) {
+    if (run->donate == NULL || run->donate[i] >= s->inputs) {
+      return ist_error_set(err, IST_ERR_ARGUMENT,
+                           "%s: a program could not be run: input %zu was to "
+                           "be donated; needs the number of one of its %zu",
+                           name, run->donate == NULL ? 0 : run->donate[i],
+                           s->inputs);
+    }
+  }
+  return code;
 }
 
 // Receipt number index, or NULL: a caller's struct may be shorter than ours.
@@ -216,86 +137,6 @@ static ist_receipt *receipt_at(const ist_run *run, size_t index) {
   return (ist_receipt *)(void *)(first + index * run->receipts->struct_size);
 }
 
-// The program takes row-major memory (a transposed view would be read as if it
-// were not), so the crossing is told that the device takes nothing else.
-static ist_code move_input(const ist_program *p, const ist_run *run,
-                           size_t index, ist_tensor **out, ist_error *err) {
-  ist__target target;
-  ist_code code = ist__target_make(p->device, run->options, &target, err);
-  if (code != IST_OK) return code;
-  ist_capability row_major = *target.capability;
-  row_major.layouts = IST_LAYOUT_ROW_MAJOR;
-  target.capability = &row_major;
-  ist__cargo cargo;
-  code = ist__cargo_of_tensor(run->inputs[index], target.options.copy, &cargo,
-                              err);
-  if (code != IST_OK) return code;
-  return ist__cross(&cargo, &target, out, receipt_at(run, index), err);
-}
-
-// A buffer that the program made becomes a tensor. The buffer stays with the
-// caller on failure.
-static ist_code wrap_output(const ist_program *p, void *buffer,
-                            ist_tensor **out, ist_error *err) {
-  ist_backend *backend = p->device->backend;
-  ist_spec spec;
-  ist_code code = ist__backend_inspect(backend, buffer, &spec, err);
-  if (code != IST_OK) return code;
-  size_t memory = p->device->facts.default_memory;
-  // Only the geometry is checked: its memory may have no DLPack code at all.
-  DLTensor tensor = {.device = {kDLCPU, 0},
-                     .ndim = spec.ndim,
-                     .dtype = spec.dtype,
-                     .shape = spec.shape,
-                     .strides = spec.strides};
-  ist__view view;
-  code = ist__view_check(&tensor, false, false, &view, err);
-  if (code != IST_OK) return code;
-  ist__tensor_facts facts = {.device = p->device,
-                             .memory = memory,
-                             .view = &view,
-                             .grant = IST_GRANT_WRITABLE};
-  *out = ist__tensor_make(&facts, err);
-  if (*out == NULL) return IST_ERR_NO_ALLOCATION;
-  (*out)->buffer = buffer;
-  return IST_OK;
-}
-
-static ist_code wrap_outputs(const ist_program *p, const ist_run *run,
-                             void **buffers, ist_error *err) {
-  ist_code code = IST_OK;
-  for (size_t i = 0; code == IST_OK && i < run->output_count; i++) {
-    code = wrap_output(p, buffers[i], &run->outputs[i], err);
-    if (code == IST_OK) buffers[i] = NULL;
-  }
-  if (code == IST_OK) return IST_OK;
-  for (size_t i = 0; i < run->output_count; i++) {
-    ist_tensor_release(run->outputs[i]);
-    run->outputs[i] = NULL;
-    ist__backend_release_buffer(p->device->backend, buffers[i]);
-  }
-  return code;
-}
-
-static ist_code execute(const ist_program *p, const ist_run *run,
-                        ist_tensor **moved, void **buffers, ist_error *err) {
-  ist_code code = IST_OK;
-  for (size_t i = 0; code == IST_OK && i < p->input_count; i++) {
-    code = move_input(p, run, i, &moved[i], err);
-    if (code == IST_OK) buffers[i] = moved[i]->buffer;
-  }
-  if (code != IST_OK) return code;
-  ist_execution execution = {.struct_size = sizeof execution,
-                             .program = p->program,
-                             .inputs = buffers,
-                             .input_count = p->input_count,
-                             .outputs = buffers + p->input_count,
-                             .output_count = p->output_count};
-  code = ist__backend_execute(p->device->backend, &execution, err);
-  if (code != IST_OK) return code;
-  return wrap_outputs(p, run, execution.outputs, err);
-}
-
 static void clear_run(const ist_run *run) {
   for (size_t i = 0; run->outputs != NULL && i < run->output_count; i++) {
     run->outputs[i] = NULL;
@@ -303,6 +144,174 @@ static void clear_run(const ist_run *run) {
   for (size_t i = 0; run->receipts != NULL && i < run->input_count; i++) {
     ist__outputs_clear(NULL, receipt_at(run, i));
   }
+}
+
+// ---- donation
+
+static void because(const session *s, size_t input, int32_t reason) {
+  ist_receipt *to = receipt_at(s->run, input);
+  if (to == NULL) return;
+  ist_receipt known;
+  ist__struct_read(&known, sizeof known, to);
+  if (known.reason_count >= IST_MAX_REASONS) return;
+  known.reasons[known.reason_count++] = (ist_reason){.id = reason};
+  ist__struct_write(to, &known, sizeof known);
+}
+
+// The tensor itself when it is there already and the caller's is the last
+// handle; the copy that was made of it, which only we hold.
+static void choose_donated(const session *s) {
+  for (size_t k = 0; k < s->run->donate_count; k++) {
+    size_t i = s->run->donate[k];
+    ist_tensor *tensor = s->moved[i];
+    bool itself = tensor == s->run->inputs[i];
+    if (ist__tensor_is_spare(tensor, itself ? 2 : 1)) {
+      ist__tensor_end_loan(tensor);
+      s->donate[i] = true;
+    } else if (!s->donate[i]) {
+      because(s, i,
+              tensor->borrowed_address || tensor->grant != IST_GRANT_WRITABLE
+                  ? IST__REASON_NOT_DONATED_FOREIGN
+                  : IST__REASON_NOT_DONATED_HELD);
+    }
+  }
+}
+
+// What the program took is gone; donate says now what that is.
+static void end_donated(const session *s, const bool *asked) {
+  for (size_t i = 0; i < s->inputs; i++) {
+    if (!asked[i]) continue;
+    because(
+        s, i,
+        s->donate[i] ? IST__REASON_DONATED : IST__REASON_NOT_DONATED_UNTAKEN);
+    if (s->donate[i]) ist__tensor_gone(s->moved[i]);
+  }
+}
+
+// ---- outputs
+
+// A buffer that the program made becomes a tensor. The buffer stays with the
+// caller on failure.
+static ist_code wrap_output(const session *s, size_t index, bool as_told,
+                            ist_tensor **out, ist_error *err) {
+  const ist_program *p = s->program;
+  const ist_device *device =
+      p->portable ? s->run->device : p->devices[index / p->output_count];
+  const ist__argument *a = &p->outputs[index % p->output_count];
+  ist_tensor *tensor;
+  ist__tensor_facts facts = {.device = device,
+                             .memory = device->facts.default_memory,
+                             .view = &a->view,
+                             .grant = IST_GRANT_WRITABLE};
+  if (as_told) {
+    tensor = ist__tensor_make(&facts, err);
+  } else {
+    ist_spec spec;
+    ist__view view;
+    ist_code code =
+        ist__backend_inspect(p->backend, s->results[index], &spec, err);
+    if (code != IST_OK) return code;
+    DLTensor geometry = {.device = {kDLCPU, 0},
+                         .ndim = spec.ndim,
+                         .dtype = spec.dtype,
+                         .shape = spec.shape,
+                         .strides = spec.strides};
+    code = ist__view_check(&geometry, false, false, &view, err);
+    if (code != IST_OK) return code;
+    facts.view = &view;
+    tensor = ist__tensor_make(&facts, err);
+  }
+  if (tensor == NULL) return IST_ERR_NO_ALLOCATION;
+  tensor->buffer = s->results[index];
+  s->results[index] = NULL;
+  *out = tensor;
+  return IST_OK;
+}
+
+static ist_code wrap_outputs(const session *s, bool as_told, ist_error *err) {
+  ist_code code = IST_OK;
+  for (size_t i = 0; code == IST_OK && i < s->outputs; i++) {
+    code = wrap_output(s, i, as_told, &s->run->outputs[i], err);
+  }
+  if (code == IST_OK) return IST_OK;
+  for (size_t i = 0; i < s->outputs; i++) {
+    ist_tensor_release(s->run->outputs[i]);
+    s->run->outputs[i] = NULL;
+    ist__backend_release_buffer(s->program->backend, s->results[i]);
+  }
+  return code;
+}
+
+// ---- the run
+
+static ist_code move_inputs(const session *s, ist_error *err) {
+  const ist_program *p = s->program;
+  for (size_t i = 0; i < s->inputs; i++) {
+    const ist_device *device =
+        p->portable ? s->run->device : p->devices[i / p->input_count];
+    ist_code code = ist__program_input(p, i % p->input_count, s->run->inputs[i],
+                                       device, s->run->options, &s->moved[i],
+                                       receipt_at(s->run, i), err);
+    if (code != IST_OK) return code;
+    s->buffers[i] = s->moved[i]->buffer;
+  }
+  return IST_OK;
+}
+
+static ist_code execute(const session *s, bool *asked, ist_error *err) {
+  const ist_program *p = s->program;
+  ist_code code = move_inputs(s, err);
+  if (code != IST_OK) return code;
+  if (s->donate != NULL) {
+    choose_donated(s);
+    memcpy(asked, s->donate, s->inputs);
+  }
+  bool as_told = false;
+  ist_execution execution = {.struct_size = sizeof execution,
+                             .program = p->program,
+                             .inputs = s->buffers,
+                             .input_count = p->input_count,
+                             .outputs = s->results,
+                             .output_count = p->output_count,
+                             .device_count = p->device_count,
+                             .donate = s->donate,
+                             .as_told = &as_told};
+  if (p->portable) execution.device = s->run->device->index;
+  code = ist__backend_execute(p->backend, &execution, err);
+  if (code != IST_OK) return code;
+  if (s->donate != NULL) end_donated(s, asked);
+  return wrap_outputs(s, as_told, err);
+}
+
+static ist_code run_with(session *s, ist_error *err) {
+  // [moved inputs][their buffers][results][donated now, and asked for]
+  const ist__env *env = ist__program_env(s->program);
+  void *few[3 * FEW];
+  bool few_donated[2 * FEW];
+  void *memory = NULL;
+  size_t pointers = 2 * s->inputs + s->outputs;
+  void **lists = few;
+  bool *donated = few_donated;
+  if (s->inputs > FEW || s->outputs > FEW) {
+    // Pointers to all of them exist already, so that no size overflows.
+    size_t room = pointers * sizeof(void *) + 2 * s->inputs;
+    memory = ist__alloc(env, room, sizeof(void *));
+    if (memory == NULL) return ist__error_memory(err, "a run", room);
+    lists = memory;
+    donated = (bool *)(lists + pointers);
+  }
+  for (size_t i = 0; i < pointers; i++) lists[i] = NULL;
+  s->moved = (ist_tensor **)(void *)lists;
+  s->buffers = lists + s->inputs;
+  s->results = lists + 2 * s->inputs;
+  if (s->run->donate_count != 0) {
+    memset(donated, 0, 2 * s->inputs);
+    s->donate = donated;
+  }
+  ist_code code = execute(s, donated + s->inputs, err);
+  for (size_t i = 0; i < s->inputs; i++) ist_tensor_release(s->moved[i]);
+  ist__free(env, memory);
+  return code;
 }
 
 ist_code ist_program_run(ist_program *program, const ist_run *run,
@@ -317,21 +326,17 @@ ist_code ist_program_run(ist_program *program, const ist_run *run,
   ist_code code = ist__struct_check(known.receipts, "ist_receipt", err);
   if (code != IST_OK) return code;
   clear_run(&known);
-  code = check_run(program, &known, err);
+  session s = {.program = program, .run = &known};
+  uint64_t inputs, outputs;
+  if (!ist__mul_u64(program->input_count, program->device_count, &inputs) ||
+      !ist__mul_u64(program->output_count, program->device_count, &outputs)) {
+    return ist__error_memory(err, "a run", UINT64_MAX);  // unreachable: memory
+  }
+  s.inputs = inputs;
+  s.outputs = outputs;
+  code = check_run(&s, err);
   if (code != IST_OK) return code;
-  // [moved inputs][their buffers][output buffers]
-  const ist__env *env = program_env(program);
-  size_t count = 2 * program->input_count + program->output_count;
-  ist_tensor **moved = ist__alloc_zero(env, count * sizeof(void *));
-  if (moved == NULL) {
-    return ist__error_memory(err, "a run", count * sizeof(void *));
-  }
-  code = execute(program, &known, moved,
-                 (void **)(moved + program->input_count), err);
+  code = run_with(&s, err);
   if (code != IST_OK) clear_run(&known);
-  for (size_t i = 0; i < program->input_count; i++) {
-    ist_tensor_release(moved[i]);
-  }
-  ist__free(env, moved);
   return code;
 }

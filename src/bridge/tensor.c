@@ -197,10 +197,34 @@ ist_code ist_tensor_wait(ist_tensor *tensor, ist_error *err) {
 
 ist_code ist__tensor_check_alive(const ist_tensor *tensor, ist_error *err) {
   if (!tensor->deleted) return IST_OK;
+  const char *name = ist__tensor_backend(tensor)->facts.name;
+  if (tensor->donated) {
+    return ist_error_set(err, IST_ERR_DONATED,
+                         "%s: the tensor cannot be read: it was donated to a "
+                         "program; needs one that lives",
+                         name);
+  }
   return ist_error_set(err, IST_ERR_DELETED,
                        "%s: the tensor cannot be read: it was deleted; needs "
                        "one that lives",
-                       ist__tensor_backend(tensor)->facts.name);
+                       name);
+}
+
+bool ist__tensor_is_spare(const ist_tensor *tensor, uint32_t holders) {
+  return ist__refcount_is(&tensor->refs, holders) && !tensor->deleted &&
+         !tensor->borrowed_address && tensor->grant == IST_GRANT_WRITABLE;
+}
+
+void ist__tensor_end_loan(ist_tensor *tensor) {
+  if (atomic_load(&tensor->loan) != IST__LOAN_HELD) return;
+  ist__backend_reclaim(ist__tensor_backend(tensor), tensor->buffer);
+  atomic_store(&tensor->loan, IST__LOAN_NONE);
+}
+
+void ist__tensor_gone(ist_tensor *tensor) {
+  tensor->deleted = true;
+  tensor->donated = true;
+  tensor->view.data = NULL;
 }
 
 ist_code ist_tensor_delete(ist_tensor *tensor, ist_error *err) {
@@ -212,12 +236,9 @@ ist_code ist_tensor_delete(ist_tensor *tensor, ist_error *err) {
   }
   ist_code code = ist__tensor_check_alive(tensor, err);
   if (code != IST_OK) return code;
-  ist_backend *backend = ist__tensor_backend(tensor);
-  if (atomic_load(&tensor->loan) == IST__LOAN_HELD) {
-    ist__backend_reclaim(backend, tensor->buffer);
-    atomic_store(&tensor->loan, IST__LOAN_NONE);
-  }
-  code = ist__backend_discard(backend, &tensor->buffer, err);
+  ist__tensor_end_loan(tensor);
+  code =
+      ist__backend_discard(ist__tensor_backend(tensor), &tensor->buffer, err);
   if (code != IST_OK) return code;
   tensor->deleted = true;
   tensor->view.data = NULL;

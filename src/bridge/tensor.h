@@ -30,6 +30,7 @@ struct ist_tensor {
   bool copied;
   bool padded;
   bool deleted;           // its memory was given up: ist_tensor_delete
+  bool donated;           // or a program took it
   bool borrowed_address;  // the address came with the import: no loan is due
   _Atomic(int) loan;      // ist__loan_state
   DLTensor view;          // data NULL until the address is known
@@ -77,6 +78,7 @@ static inline ist_tensor *ist__tensor_make_inline(
   t->padded = view->padded;
   t->borrowed_address = facts->address;
   t->deleted = false;
+  t->donated = false;
   atomic_init(&t->loan, IST__LOAN_NONE);
   t->view.data = facts->address ? view->data : NULL;
   t->view.byte_offset = facts->address ? view->byte_offset : 0;
@@ -121,8 +123,16 @@ static inline const ist_capability *ist__tensor_capability(
 ist_code ist__tensor_lend(ist_tensor *tensor, const DLTensor **out,
                           ist_error *err);
 
-// Fails for a tensor that was deleted. Fails: DELETED.
+// Fails for a tensor that was deleted or donated. Fails: DELETED, DONATED.
 ist_code ist__tensor_check_alive(const ist_tensor *tensor, ist_error *err);
+
+// True when a tensor's memory may be a program's to write: only holders hold
+// it, it lies in memory of the device's own, and nobody marked it read-only.
+bool ist__tensor_is_spare(const ist_tensor *tensor, uint32_t holders);
+// Ends the loan of the address, if there is one: nobody holds it any more.
+void ist__tensor_end_loan(ist_tensor *tensor);
+// A program took the memory: what is asked of the tensor fails from now on.
+void ist__tensor_gone(ist_tensor *tensor);
 
 // The geometry as a validated view, with the address if it is known.
 void ist__tensor_view_of(const ist_tensor *tensor, const DLTensor *at,

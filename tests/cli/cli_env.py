@@ -56,6 +56,7 @@ def run(folder, *words, data=b"", env=None, **more):
                     if k != "PJRT_NAMES_AND_LIBRARY_PATHS"}
     # Only what a test names is installed.
     surroundings["ISTHMUS_SITE_PACKAGES"] = ""
+    surroundings["ISTHMUS_CACHE"] = "off"  # unless a test asks for one
     surroundings.update(env or {})
     more.setdefault("stdout", subprocess.PIPE)
     more.setdefault("stderr", subprocess.PIPE)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/pjrt/plugin.h"
+#include "backend/pjrt/program_names.h"
 #include "backend/pjrt/program_text.h"
 #include "base/env.h"
 #include "fuzz/fuzz_input.h"
@@ -18,13 +19,39 @@ static bool occurs(const char *word, const uint8_t *data, size_t size) {
   return false;
 }
 
+typedef struct names_seen {
+  size_t count;
+  const uint8_t *data;
+  size_t size;
+  bool outputs;
+} names_seen;
+
+// Names lie in the text, and inputs come before outputs.
+static void see_name(void *self, bool is_output, const char *name,
+                     size_t size) {
+  names_seen *seen = self;
+  seen->count++;
+  require(is_output || !seen->outputs);
+  seen->outputs = is_output;
+  const uint8_t *at = (const uint8_t *)name;
+  require(size == 0 || (at >= seen->data && at < seen->data + seen->size &&
+                        size <= (size_t)(seen->data + seen->size - at)));
+}
+
 static void check_text(const uint8_t *data, size_t size) {
-  uint64_t copies = ist__program_text_copies(data, size);
-  require(copies >= 1);
-  if (copies > 1) {
-    require(occurs("mhlo.num_replicas", data, size) ||
-            occurs("mhlo.num_partitions", data, size));
+  static const char *const keys[] = {"mhlo.num_replicas",
+                                     "mhlo.num_partitions"};
+  for (size_t i = 0; i < 2; i++) {
+    if (ist__program_text_number(keys[i], data, size) > 0) {
+      require(occurs(keys[i], data, size));
+    }
   }
+  char version[24];
+  if (ist__program_text_version(data, size, version, sizeof version)) {
+    require(occurs(version, data, size));
+  }
+  names_seen seen = {0, data, size, false};
+  ist__program_names_visit((const char *)data, size, see_name, &seen);
   const char *found = ist__program_text_collective(data, size);
   require(found == NULL || occurs(found, data, size));
 }

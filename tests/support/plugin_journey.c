@@ -136,6 +136,25 @@ static ist_code step_run(journey *j) {
   return code;
 }
 
+// The program saved, and loaded again.
+static ist_code step_save(journey *j) {
+  ist_tensor *saved = NULL;
+  ist_program *loaded = NULL;
+  ist_error *err = &j->bench.err;
+  ist_code code = ist_program_serialize(j->program, &saved, err);
+  if (code == IST_OK) {
+    const DLTensor *bytes = ist_tensor_view(saved);
+    code = ist_program_load(bench_device(&j->bench, 0), bytes->data,
+                            (size_t)bytes->shape[0], NULL, &loaded, err);
+  } else {
+    assert_null(saved);
+  }
+  if (code != IST_OK) assert_null(loaded);
+  ist_tensor_release(saved);
+  ist_program_release(loaded);
+  return code;
+}
+
 // A result that turns out to be shorter; the wrapped ones read no such words.
 static ist_code step_dynamic(journey *j) {
   if (j->wraps) return IST_OK;
@@ -199,7 +218,7 @@ static ist_code step_report(journey *j) {
 
 ist_code journey_go(journey *j) {
   static ist_code (*const steps[])(journey *j) = {
-      step_open,    step_import, step_move, step_export, step_run,
+      step_open,    step_import, step_move, step_export, step_run,   step_save,
       step_dynamic, step_delete, step_give, step_report, step_memory};
   ist_code code = IST_OK;
   for (size_t i = 0; i < COUNT_OF(steps) && code == IST_OK; i++)

@@ -251,6 +251,10 @@ void ist__pjrt_end(const ist__pjrt *pjrt, int slot, void *args) {
   log_failure(pjrt, slot_names[slot], call_slot(pjrt, slot, args));
 }
 
+void ist__pjrt_give_back(ist_pjrt_void_fn deleter, void *what) {
+  if (deleter != NULL) deleter(what);
+}
+
 ist_code ist__pjrt_await(const ist__pjrt *pjrt, PJRT_Event *event,
                          ist_code code, ist_error *err) {
   if (event == NULL) return IST_OK;

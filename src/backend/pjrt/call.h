@@ -84,6 +84,9 @@ void ist__pjrt_function_end(const ist__pjrt *pjrt,
 // Frees an error that a callback was given; NULL is none.
 void ist__pjrt_error_free(const ist__pjrt *pjrt, PJRT_Error *error);
 
+// Calls what a plugin gave to free something of its own with; NULL: nothing.
+void ist__pjrt_give_back(ist_pjrt_void_fn deleter, void *what);
+
 // The reading ends of the ABI's (pointer, size) strings: copies at most
 // size - 1 bytes, the rest is cut; NULL gives "".
 void ist__pjrt_string(const char *text, size_t length, char *out, size_t size);

@@ -23,6 +23,7 @@ static ist_code pjrt_describe(void *self, ist_backend_facts *out,
   out->name = client->plugin.pjrt.name;
   out->platform = client->plugin.pjrt.name + sizeof "pjrt:" - 1;
   out->version = client->version;
+  out->file = client->plugin.file[0] != '\0' ? client->plugin.file : NULL;
   out->devices = client->facts;
   out->device_count = client->device_count;
   return IST_OK;
@@ -51,6 +52,9 @@ static const ist_backend_ops pjrt_ops = {
     .describe_input = ist__pjrt_describe_input,
     .describe_output = ist__pjrt_describe_output,
     .execute = ist__pjrt_execute,
+    .argument_name = ist__pjrt_argument_name,
+    .serialize = ist__pjrt_serialize,
+    .load = ist__pjrt_load,
 };
 
 // Tries out what a client can do and makes the backend. The client stays the

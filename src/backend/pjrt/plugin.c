@@ -194,7 +194,19 @@ static ist_code check_table(const char *path, const PJRT_Api *table,
 // More than any plugin has; a larger answer is garbage.
 #define MAX_ATTRIBUTES 4096
 
-// "stablehlo_current_version" is a list of three numbers.
+// The attribute of that name, when it is a list of three numbers.
+static void read_version(const PJRT_NamedValue *v, const char *wanted,
+                         char *out, size_t size) {
+  size_t length = strlen(wanted);
+  if (v->type != PJRT_NamedValue_kInt64List || v->value_size != 3 ||
+      v->name == NULL || v->name_size != length ||
+      memcmp(v->name, wanted, length) != 0 || v->int64_array_value == NULL) {
+    return;
+  }
+  const int64_t *n = v->int64_array_value;
+  snprintf(out, size, "%" PRId64 ".%" PRId64 ".%" PRId64, n[0], n[1], n[2]);
+}
+
 static void read_attributes(ist__plugin *plugin) {
   IST_PJRT_ARGS(PJRT_Plugin_Attributes_Args, get);
   if (ist__pjrt_call(&plugin->pjrt, IST_SLOT_Plugin_Attributes, &get, NULL) !=
@@ -202,18 +214,12 @@ static void read_attributes(ist__plugin *plugin) {
       get.attributes == NULL || get.num_attributes > MAX_ATTRIBUTES) {
     return;
   }
-  static const char wanted[] = "stablehlo_current_version";
   for (size_t i = 0; i < get.num_attributes; i++) {
     const PJRT_NamedValue *v = &get.attributes[i];
-    if (v->type != PJRT_NamedValue_kInt64List || v->value_size != 3 ||
-        v->name == NULL || v->name_size != sizeof wanted - 1 ||
-        memcmp(v->name, wanted, sizeof wanted - 1) != 0 ||
-        v->int64_array_value == NULL) {
-      continue;
-    }
-    const int64_t *n = v->int64_array_value;
-    snprintf(plugin->stablehlo, sizeof plugin->stablehlo,
-             "%" PRId64 ".%" PRId64 ".%" PRId64, n[0], n[1], n[2]);
+    read_version(v, "stablehlo_current_version", plugin->stablehlo,
+                 sizeof plugin->stablehlo);
+    read_version(v, "stablehlo_minimum_version", plugin->stablehlo_minimum,
+                 sizeof plugin->stablehlo_minimum);
   }
 }
 
@@ -238,6 +244,10 @@ ist_code ist__plugin_load(const ist__env *env, const char *path,
                           err);
   }
   if (code == IST_OK) {
+    char file[PATH_MAX];
+    const char *real = realpath(path, file);
+    if (real == NULL || strlen(real) >= sizeof out->file) real = "";
+    snprintf(out->file, sizeof out->file, "%s", real);
     read_attributes(out);
   } else {
     ist__plugin_unload(out);

@@ -16,7 +16,9 @@
 typedef struct ist__plugin {
   ist__pjrt pjrt;
   void *handle;
-  char stablehlo[32];  // the newest StableHLO it reads, "1.13.3", or ""
+  char file[4096];             // its path, without links; "": not known
+  char stablehlo[32];          // the newest StableHLO it reads, "1.13.3", or ""
+  char stablehlo_minimum[32];  // the oldest, or ""
 } ist__plugin;
 
 // Room for an absolute path with its NUL.

@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-// The number after "= " at text, or 1.
+// The number after "= " at text, or 0.
 static uint64_t number_after(const char *text, const char *end) {
   while (text < end && (*text == ' ' || *text == '=')) text++;
   uint64_t number = 0;
   for (; text < end && *text >= '0' && *text <= '9'; text++) {
     if (number < UINT32_MAX) number = number * 10 + (uint64_t)(*text - '0');
   }
-  return number > 1 ? number : 1;
+  return number;
 }
 
 static uint64_t largest(const char *key, const char *text, const char *end) {
   size_t length = strlen(key);
-  uint64_t found = 1;
+  uint64_t found = 0;
   while ((size_t)(end - text) >= length) {
     const char *at = memchr(text, key[0], (size_t)(end - text));
     if (at == NULL || (size_t)(end - at) < length) break;
@@ -31,16 +31,35 @@ static uint64_t largest(const char *key, const char *text, const char *end) {
   return found;
 }
 
-static bool is_bytecode(const void *code, size_t size) {
+bool ist__program_text_is_bytecode(const void *code, size_t size) {
   return size >= 4 && memcmp(code, "ML\xefR", 4) == 0;
 }
 
-uint64_t ist__program_text_copies(const void *code, size_t size) {
+uint64_t ist__program_text_number(const char *key, const void *code,
+                                  size_t size) {
   const char *text = code;
-  if (is_bytecode(code, size)) return 1;
-  uint64_t replicas = largest("mhlo.num_replicas", text, text + size);
-  uint64_t partitions = largest("mhlo.num_partitions", text, text + size);
-  return replicas > partitions ? replicas : partitions;
+  if (ist__program_text_is_bytecode(code, size)) return 0;
+  return largest(key, text, text + size);
+}
+
+// MLIR's bytecode begins with four bytes, its own version in one byte (as long
+// as that is below 64) and the producer's name up to a zero; StableHLO's
+// portable artifacts have "StableHLO_v1.13.3" there.
+bool ist__program_text_version(const void *code, size_t size, char *out,
+                               size_t out_size) {
+  static const char producer[] = "StableHLO_v";
+  const char *text = code;
+  size_t at = 5 + sizeof producer - 1, n = 0;
+  if (!ist__program_text_is_bytecode(code, size) || size <= at ||
+      memcmp(text + 5, producer, sizeof producer - 1) != 0) {
+    return false;
+  }
+  while (at < size && n + 1 < out_size &&
+         ((text[at] >= '0' && text[at] <= '9') || text[at] == '.')) {
+    out[n++] = text[at++];
+  }
+  out[n] = '\0';
+  return n > 0 && at < size && text[at] == '\0';
 }
 
 // Names of StableHLO's operations, of Shardy's, and of a custom call.
@@ -69,7 +88,7 @@ static bool ends_in_text(const char *at, const char *end) {
 static bool names(const char *name, const void *code, size_t size) {
   const char *text = code, *end = text + size;
   size_t length = strlen(name);
-  bool bytecode = is_bytecode(code, size);
+  bool bytecode = ist__program_text_is_bytecode(code, size);
   while ((size_t)(end - text) >= length) {
     const char *at = memchr(text, name[0], (size_t)(end - text));
     if (at == NULL || (size_t)(end - at) < length) break;

@@ -108,6 +108,12 @@ static bool learn(void *self, bool is_result, const ist__hlo_shape *shape) {
   if (at >= p->input_count + p->output_count) return false;
   if (spec_of(l->pjrt, shape, !is_result, index, &p->specs[at], l->err) ==
       IST_OK) {
+    const ist_spec *spec = &p->specs[at];
+    p->arguments[at].dtype = dtype_of(shape->type);
+    p->arguments[at].dynamic = shape->dynamic;
+    p->arguments[at].row_major =
+        ist__layout_of(spec->ndim, spec->shape, spec->strides) ==
+        IST_LAYOUT_ROW_MAJOR;
     return true;
   }
   l->failed = true;
@@ -179,12 +185,15 @@ ist_code ist__pjrt_signature_parse(const ist__pjrt_client *client,
   if (count.outputs != outputs) {
     return cannot_learn(pjrt, "it tells two numbers of outputs", err);
   }
-  size_t room =
-      sizeof(ist__pjrt_signature) + (count.inputs + outputs) * sizeof(ist_spec);
+  // The bytes are not fewer than the arguments, so that no size overflows.
+  size_t all = count.inputs + outputs;
+  size_t room = sizeof(ist__pjrt_signature) +
+                all * (sizeof(ist_spec) + sizeof(ist__pjrt_argument));
   ist__pjrt_signature *p = ist__alloc_zero(client->env, room);
   if (p == NULL) return ist__error_memory(err, "a program", room);
   p->input_count = count.inputs;
   p->output_count = outputs;
+  p->arguments = (ist__pjrt_argument *)(void *)(p->specs + all);
   ist_error cause;
   learner fill = {.pjrt = pjrt, .signature = p, .err = &cause};
   if (!ist__hlo_read(bytes, size, learn, &fill)) {
@@ -196,14 +205,12 @@ ist_code ist__pjrt_signature_parse(const ist__pjrt_client *client,
   return IST_OK;
 }
 
-ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
-                                  PJRT_LoadedExecutable *executable,
-                                  ist__pjrt_signature **out, ist_error *err) {
+ist_code ist__pjrt_executable_of(const ist__pjrt_client *client,
+                                 PJRT_LoadedExecutable *loaded,
+                                 PJRT_Executable **out, ist_error *err) {
   const ist__pjrt *pjrt = &client->plugin.pjrt;
-  char *bytes = NULL;
-  size_t size = 0;
   IST_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get);
-  get.loaded_executable = executable;
+  get.loaded_executable = loaded;
   ist_code code =
       ist__pjrt_call(pjrt, IST_SLOT_LoadedExecutable_GetExecutable, &get, err);
   if (code != IST_OK) return code;
@@ -214,19 +221,37 @@ ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
         pjrt->name,
         ist__pjrt_slot_name(IST_SLOT_LoadedExecutable_GetExecutable));
   }
+  *out = get.executable;
+  return IST_OK;
+}
+
+void ist__pjrt_executable_end(const ist__pjrt_client *client,
+                              PJRT_Executable *executable) {
+  IST_PJRT_ARGS(PJRT_Executable_Destroy_Args, destroy);
+  destroy.executable = executable;
+  ist__pjrt_end(&client->plugin.pjrt, IST_SLOT_Executable_Destroy, &destroy);
+}
+
+ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
+                                  PJRT_LoadedExecutable *loaded,
+                                  ist__pjrt_signature **out, ist_error *err) {
+  char *bytes = NULL;
+  size_t size = 0;
+  PJRT_Executable *executable = NULL;
+  ist_code code = ist__pjrt_executable_of(client, loaded, &executable, err);
+  if (code != IST_OK) return code;
   IST_PJRT_ARGS(PJRT_Executable_NumOutputs_Args, count);
-  count.executable = get.executable;
-  code = ist__pjrt_call(pjrt, IST_SLOT_Executable_NumOutputs, &count, err);
+  count.executable = executable;
+  code = ist__pjrt_call(&client->plugin.pjrt, IST_SLOT_Executable_NumOutputs,
+                        &count, err);
   if (code == IST_OK) {
-    code = read_optimized(client, get.executable, &bytes, &size, err);
+    code = read_optimized(client, executable, &bytes, &size, err);
   }
   if (code == IST_OK) {
     code = ist__pjrt_signature_parse(client, bytes, size, count.num_outputs,
                                      out, err);
   }
   ist__free(client->env, bytes);
-  IST_PJRT_ARGS(PJRT_Executable_Destroy_Args, destroy);
-  destroy.executable = get.executable;
-  ist__pjrt_end(pjrt, IST_SLOT_Executable_Destroy, &destroy);
+  ist__pjrt_executable_end(client, executable);
   return code;
 }

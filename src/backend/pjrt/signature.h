@@ -6,12 +6,29 @@
 #define ISTHMUS_BACKEND_PJRT_SIGNATURE_H_
 
 #include "backend/pjrt/client.h"
+#include "tensor/dtype.h"
+
+// What is compared on each run, so that a spec need not be read.
+typedef struct ist__pjrt_argument {
+  const ist__dtype *dtype;
+  bool row_major;
+  bool dynamic;  // an output whose extents are known when it is there
+} ist__pjrt_argument;
 
 typedef struct ist__pjrt_signature {
   size_t input_count;
   size_t output_count;
-  ist_spec specs[];  // of the inputs, then of the outputs
+  ist__pjrt_argument *arguments;  // as specs, and behind them
+  ist_spec specs[];               // of the inputs, then of the outputs
 } ist__pjrt_signature;
+
+// The executable behind a loaded one, to be ended. Gives *out.
+// Fails: PLUGIN, PLUGIN_SLOT.
+ist_code ist__pjrt_executable_of(const ist__pjrt_client *client,
+                                 PJRT_LoadedExecutable *loaded,
+                                 PJRT_Executable **out, ist_error *err);
+void ist__pjrt_executable_end(const ist__pjrt_client *client,
+                              PJRT_Executable *executable);
 
 // Reads the signature of an executable. Gives *out, to be freed.
 // Fails: NO_PROGRAMS (it cannot be learned), TUPLE, TARGET_DTYPE,
