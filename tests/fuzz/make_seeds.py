@@ -264,6 +264,33 @@ def conversions():
                           wide, (6,))
 
 
+def saved():
+    """Saved programs; their digest is set right by the target."""
+    def text(*words):
+        return b"".join(struct.pack("<I", len(w)) + w for w in words)
+
+    def case(head, code=b"code", size=None, form=1):
+        return b"ISTHMEXE" + struct.pack(
+            "<IIQ", form, len(head) if size is None else size,
+            len(code)) + bytes(32) + head + code
+
+    home = text(b"cpu", b"1.0", b"0" * 64, b"cpu", b"x86-64")
+    plain = struct.pack("<5I", 1, 1, 0, 2, 1)
+    yield "plain", case(plain + home + text(b"x", b"", b"out"))
+    yield "portable", case(struct.pack("<5I", 1, 1, 1, 0, 0) + home)
+    yield "replicas", case(struct.pack("<5I", 4, 2, 0, 0, 0) + home)
+    yield "no_name", case(plain + home + text(b"x"))
+    yield "name_too_many", case(plain + home + text(b"x", b"", b"", b""))
+    yield "name_too_long", case(plain + home + struct.pack("<I", 2**32 - 1))
+    yield "zero_in_a_text", case(plain + text(b"c\0u") + home)
+    yield "no_replicas", case(struct.pack("<5I", 0, 1, 0, 0, 0) + home)
+    yield "counts_too_large", case(struct.pack("<5I", *[2**32 - 1] * 5) + home)
+    yield "no_code", case(plain + home + text(b"x", b"", b"out"), b"")
+    yield "head_too_long", case(plain + home, size=2**32 - 1)
+    yield "another_format", case(plain + home, form=2)
+    yield "cut", case(plain + home)[:70]
+
+
 def write(name, seeds):
     folder = SEEDS / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -280,6 +307,7 @@ def main():
     write("program_fuzz", programs())
     write("copy_fuzz", copies())
     write("convert_fuzz", conversions())
+    write("saved_fuzz", saved())
 
 
 if __name__ == "__main__":
