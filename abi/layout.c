@@ -313,6 +313,7 @@ PIN(offsetof(ist_backend_options, path), 8);
 PIN(offsetof(ist_backend_options, options), 16);
 PIN(offsetof(ist_backend_options, option_count), 24);
 PIN(offsetof(ist_backend_options, trusted), 32);
+PIN(offsetof(ist_backend_options, reports), 33);
 PIN(sizeof(ist_backend_options), 40);
 PIN(offsetof(ist_backend_info, struct_size), 0);
 PIN(offsetof(ist_backend_info, name), 8);

@@ -55,6 +55,7 @@ typedef struct ist__cmd {
   char doing[80];  // what it says
   int percent;     // and the number after it; -1: none
   ist__words operands, outputs, plugins, vias;
+  bool reports;         // what a report tries is tried before opening
   bool trusted;         // plugins are opened in this process at once
   ist_option *options;  // of the backends
   size_t option_count;

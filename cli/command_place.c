@@ -54,7 +54,8 @@ ist_code ist__cmd_backend(ist__cmd *cmd, const char *kind, const char *path,
                                  .path = path[0] == '\0' ? NULL : path,
                                  .options = cmd->options,
                                  .option_count = cmd->option_count,
-                                 .trusted = cmd->trusted};
+                                 .trusted = cmd->trusted,
+                                 .reports = cmd->reports};
   // The options of the command line are for devices, and host has none.
   if (strcmp(kind, "host") == 0) options.option_count = 0;
   ist__cmd_progress(cmd, "opening %s", path[0] == '\0' ? kind : path);

@@ -15,6 +15,7 @@ int ist__verb_probe(ist__cmd *cmd) {
   ist__json json = {.file = cmd->report};
   const char *path = cmd->operands.at[0];
   if (strncmp(path, "pjrt:", 5) == 0) path += 5;
+  cmd->reports = true;
   if (ist__cmd_backend(cmd, "pjrt", path, &backend, &err) != IST_OK) {
     return ist__cmd_fail(cmd, &err);
   }

@@ -72,6 +72,10 @@ typedef struct ist_backend_options {
   // has not opened yet with these options is first opened in a process of its
   // own (isthmus-probe), so that one that kills itself costs an error.
   bool trusted;
+  // A report on device 0 will be asked for (ist_pjrt_report_create): what only
+  // that tries is tried elsewhere before the plugin is opened here, too, and
+  // not while it is open. For devices that only one process may hold.
+  bool reports;
 } ist_backend_options;
 
 // Opens a backend of a kind: "host", "template" (options: addressable,

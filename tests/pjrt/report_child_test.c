@@ -63,12 +63,16 @@ static void host_make(host *h, const char *crashes, const char *lies,
   assert_ok(ist_context_create(&options, &h->context, &h->err), h->err);
 }
 
-static void host_open(host *h, bool trusted) {
-  ist_backend_options options = {
-      .struct_size = sizeof options, .path = h->plugin, .trusted = trusted};
+static void host_open_as(host *h, ist_backend_options options) {
+  options.struct_size = sizeof options;
+  options.path = h->plugin;
   assert_ok(
       ist_backend_open(h->context, "pjrt", &options, &h->backend, &h->err),
       h->err);
+}
+
+static void host_open(host *h, bool trusted) {
+  host_open_as(h, (ist_backend_options){.trusted = trusted});
 }
 
 static ist_code host_report(host *h, size_t device, ist_pjrt_report **out) {
@@ -255,6 +259,21 @@ static void report_of_another_device__is_tried_apart(void **state) {
   host_end(&h);
 }
 
+// For devices that only one process may hold.
+static void report_that_is_announced__is_tried_before(void **state) {
+  (void)state;
+  host h;
+  ist_pjrt_report *report = NULL;
+  host_make(&h, "abort PJRT_Buffer_Bitcast", "", 0);
+  host_open_as(&h, (ist_backend_options){.reports = true});
+  assert_int_equal(starts(&h), 3);
+  assert_ok(host_report(&h, 0, &report), h.err);
+  assert_lost(report, (loss[]){{"bitcast", "kills the process"}, {0}});
+  ist_pjrt_report_release(report);
+  assert_int_equal(starts(&h), 3);
+  host_end(&h);
+}
+
 // The version of the platform is asked for once when a plugin is opened.
 static void death_between_trials__refuses_the_report(void **state) {
   (void)state;
@@ -352,6 +371,7 @@ int main(void) {
       cmocka_unit_test(several_deaths__cost_one_capability_each),
       cmocka_unit_test(hanging_trials__cost_their_capabilities),
       cmocka_unit_test(report_of_another_device__is_tried_apart),
+      cmocka_unit_test(report_that_is_announced__is_tried_before),
       cmocka_unit_test(death_between_trials__refuses_the_report),
       cmocka_unit_test(program_that_has_gone__refuses_the_report),
       cmocka_unit_test(trusted_plugin__is_reported_on_here),

@@ -260,6 +260,11 @@ ist_code ist__verdict_ask(ist__verdicts *verdicts, const ist__env *env,
   if (code != IST_OK) return code;
   ist__child child = child_of(verdicts, origin, -1);
   code = ask(verdicts, env, &child, &none, err);
+  if (code == IST_OK && options->reports) {
+    // What comes of it is held, and is told to who asks for the report.
+    child.report = 0;
+    (void)ask(verdicts, env, &child, &none, NULL);
+  }
   if (code == IST_OK) {
     *out = origin;
   } else {
