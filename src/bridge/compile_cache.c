@@ -79,6 +79,40 @@ static void make_name(const ist__program_wish *wish,
 
 // ---- looking and keeping
 
+// The runtime whose code loads a program, as the name of a file.
+static void name_loader(const ist__program_home *home,
+                        char out[static IST_DIGEST_TEXT]) {
+  unsigned char bytes[IST_DIGEST_SIZE];
+  ist__digest digest;
+  ist__digest_begin(&digest);
+  add_text(&digest, home->platform);
+  add_text(&digest, home->version);
+  add_text(&digest, home->file);
+  ist__digest_end(&digest, bytes);
+  ist__digest_text(bytes, out);
+}
+
+// Nobody tries out loading in another process first: a plugin that ends the
+// process by it does so once, and its programs are compiled from then on.
+static ist_code load(const ist__program_wish *wish,
+                     const ist__program_home *home,
+                     const ist__cache_folder *folder, const void *bytes,
+                     size_t size, ist_program **out, ist_error *err) {
+  char loader[IST_DIGEST_TEXT];
+  int mark = -1;
+  name_loader(home, loader);
+  if (!ist__cache_folder_load_begin(folder, loader, &mark)) {
+    return ist_error_set(err, IST_ERR_PROGRAM,
+                         "%s: a program could not be loaded: loading one has "
+                         "ended a process within a day; needs a plugin that "
+                         "loads what it saves",
+                         wish->device->backend->facts.name);
+  }
+  ist_code code = ist__program_from_bytes(wish, home, bytes, size, out, err);
+  ist__cache_folder_load_end(folder, loader, mark);
+  return code;
+}
+
 // What is there and cannot be used is removed: it is in the way of what can.
 static bool look_for(const ist__program_wish *wish,
                      const ist__program_home *home,
@@ -89,7 +123,7 @@ static bool look_for(const ist__program_wish *wish,
   void *bytes = ist__cache_folder_get(folder, name, &size);
   if (bytes == NULL) return false;
   ist_error cause;
-  ist_code code = ist__program_from_bytes(wish, home, bytes, size, out, &cause);
+  ist_code code = load(wish, home, folder, bytes, size, out, &cause);
   ist__free(env, bytes);
   if (code == IST_OK) {
     (*out)->from_cache = true;

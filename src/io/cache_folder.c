@@ -2,7 +2,7 @@
 // cache_folder.c: files are written under another name and renamed, so that a
 // reader sees all of one or none; one process at a time removes old ones.
 
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE  // flock
 
 #include "io/cache_folder.h"
 
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,13 +23,36 @@
 #include "base/errno_text.h"
 #include "io/label.h"
 
-#define LOCK ".lock"
-#define PART ".part."  // of a file that is being written
+// What every name in the folder ends with, or begins with when it is a hidden
+// one: the folder may be one that its owner keeps other things in.
+#define MARK ".isthmus-cache"
+#define LOCK MARK ".lock"
+#define PART MARK ".part."  // of a file that is being written
+#define LOAD MARK ".load."  // of a program that is being loaded
 
 enum {
   HOUR = 3600,
-  LONG_UNUSED = 90 * 24 * HOUR
+  DAY = 24 * HOUR,
+  LONG_UNUSED = 90 * DAY,
+  NAME_ROOM = 256  // for the longest name of a file
 };
+
+static bool is_hidden(const char *name) {
+  return strncmp(name, MARK ".", sizeof MARK) == 0;
+}
+
+static bool is_entry(const char *name) {
+  size_t length = strlen(name);
+  return name[0] != '.' && length > sizeof MARK - 1 &&
+         strcmp(name + length - (sizeof MARK - 1), MARK) == 0;
+}
+
+// The name in the folder of what callers know as name.
+static const char *marked(const char *name, char out[static NAME_ROOM]) {
+  int length = name[0] == '.' ? snprintf(out, NAME_ROOM, MARK "%s", name)
+                              : snprintf(out, NAME_ROOM, "%s" MARK, name);
+  return length > 0 && length < NAME_ROOM ? out : "";
+}
 
 // ---- the folder
 
@@ -116,9 +140,10 @@ static void *read_all(const ist__env *env, int fd, size_t size) {
 void *ist__cache_folder_get(const ist__cache_folder *folder, const char *name,
                             size_t *out_size) {
   struct stat facts;
+  char room[NAME_ROOM];
   void *bytes = NULL;
   *out_size = 0;
-  int fd = openat(folder->fd, name,
+  int fd = openat(folder->fd, marked(name, room),
                   O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return NULL;
   if (fstat(fd, &facts) == 0 && is_ours(&facts) && facts.st_size > 0 &&
@@ -138,7 +163,7 @@ void *ist__cache_folder_get(const ist__cache_folder *folder, const char *name,
 typedef struct entry {
   struct timespec used;
   uint64_t size;
-  char name[72];
+  char name[104];
 } entry;
 
 typedef struct listing {
@@ -169,18 +194,21 @@ static void remember(listing *l, const char *name, const struct stat *facts) {
   (void)snprintf(e->name, sizeof e->name, "%s", name);
 }
 
-// A part that nobody has finished for an hour is of a process that died.
+// A part that nobody has finished for an hour is of a process that died. Loads
+// that ended a process are tried again after a day.
 static void sweep(int folder, const char *name, const struct stat *facts) {
-  bool part = strncmp(name, PART, sizeof PART - 1) == 0;
+  long age = LONG_UNUSED;
+  if (strncmp(name, PART, sizeof PART - 1) == 0) age = HOUR;
+  if (strncmp(name, LOAD, sizeof LOAD - 1) == 0) age = DAY;
   struct timespec now;
   if (strcmp(name, LOCK) != 0 && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
-      now.tv_sec - facts->st_mtim.tv_sec > (part ? HOUR : LONG_UNUSED)) {
+      now.tv_sec - facts->st_mtim.tv_sec > age) {
     (void)unlinkat(folder, name, 0);
   }
 }
 
-// Looks at every file. With a listing's env they are also remembered, and old
-// parts removed.
+// Looks at every file of ours. With a listing's env they are also remembered,
+// and old parts removed.
 static void list(int folder, listing *l) {
   // A stream of its own, since it closes what it was given.
   int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -195,9 +223,9 @@ static void list(int folder, listing *l) {
         !S_ISREG(facts.st_mode)) {
       continue;
     }
-    if (d->d_name[0] != '.') {
+    if (is_entry(d->d_name)) {
       remember(l, d->d_name, &facts);
-    } else if (l->env != NULL) {
+    } else if (l->env != NULL && is_hidden(d->d_name)) {
       sweep(folder, d->d_name, &facts);
     }
   }
@@ -263,7 +291,7 @@ static bool write_all(int fd, const char *bytes, size_t size) {
 
 bool ist__cache_folder_put(const ist__cache_folder *folder, const char *name,
                            const void *bytes, size_t size) {
-  char part[96];
+  char part[96], room[NAME_ROOM];
   if (size > folder->limit) {
     ist__log(folder->env, IST_LOG_INFO,
              "the cache takes %" PRIu64 " bytes, and a program has %zu",
@@ -273,7 +301,8 @@ bool ist__cache_folder_put(const ist__cache_folder *folder, const char *name,
   int fd = open_part(folder->fd, part, sizeof part);
   bool done = fd >= 0 && write_all(fd, bytes, size);
   if (fd >= 0) done = close(fd) == 0 && done;
-  done = done && renameat(folder->fd, part, folder->fd, name) == 0;
+  done =
+      done && renameat(folder->fd, part, folder->fd, marked(name, room)) == 0;
   if (!done) {
     int reason = errno;
     if (fd >= 0) (void)unlinkat(folder->fd, part, 0);
@@ -288,7 +317,39 @@ bool ist__cache_folder_put(const ist__cache_folder *folder, const char *name,
 
 void ist__cache_folder_remove(const ist__cache_folder *folder,
                               const char *name) {
+  char room[NAME_ROOM];
+  (void)unlinkat(folder->fd, marked(name, room), 0);
+}
+
+// ---- loading
+
+// The lock goes with the process that has it, however it ends; the file stays.
+bool ist__cache_folder_load_begin(const ist__cache_folder *folder,
+                                  const char *who, int *out) {
+  char name[NAME_ROOM];
+  int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  *out = -1;
+  (void)snprintf(name, sizeof name, LOAD "%s", who);
+  int fd = openat(folder->fd, name, flags | O_CREAT | O_EXCL, 0600);
+  if (fd >= 0) {
+    (void)flock(fd, LOCK_SH | LOCK_NB);
+    *out = fd;
+    return true;
+  }
+  fd = errno == EEXIST ? openat(folder->fd, name, flags) : -1;
+  if (fd < 0) return true;  // gone meanwhile, or no mark can be made here
+  bool died = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  close(fd);
+  return !died;
+}
+
+void ist__cache_folder_load_end(const ist__cache_folder *folder,
+                                const char *who, int mark) {
+  char name[NAME_ROOM];
+  if (mark < 0) return;  // of another process or thread, which removes it
+  (void)snprintf(name, sizeof name, LOAD "%s", who);
   (void)unlinkat(folder->fd, name, 0);
+  close(mark);
 }
 
 void ist__cache_folder_measure(const ist__cache_folder *folder,

@@ -44,6 +44,14 @@ bool ist__cache_folder_put(const ist__cache_folder *folder, const char *name,
 void ist__cache_folder_remove(const ist__cache_folder *folder,
                               const char *name);
 
+// Notes that a program is about to be loaded by code that may end the process:
+// who is a name for that code, without a slash. False when such a load has
+// ended a process within a day: nothing may be loaded. *out goes to the end.
+bool ist__cache_folder_load_begin(const ist__cache_folder *folder,
+                                  const char *who, int *out);
+void ist__cache_folder_load_end(const ist__cache_folder *folder,
+                                const char *who, int mark);
+
 // Counts the files and their bytes.
 void ist__cache_folder_measure(const ist__cache_folder *folder,
                                uint64_t *out_files, uint64_t *out_bytes);

@@ -54,7 +54,20 @@ def test_run__keeps_programs_unless_told_not_to(folder):
     assert not cache.exists()
     for _ in range(2):
         run(folder, *words, env=on)
-    assert len(list(cache.glob("*.exe"))) == 1
+    assert len(list(cache.glob("*.exe.isthmus-cache"))) == 1
     assert cache.stat().st_mode & 0o777 == 0o700
     assert f"compiled programs in {cache}: 1 of " in run(folder, "doctor",
                                                          env=on)
+
+
+def test_a_plugin_that_dies_loading_a_program__does_so_once(folder):
+    (folder / "add.mlir").write_text("lying.add_one_f32 11 2 3")
+    env = {"ISTHMUS_CACHE": "on", "ISTHMUS_CACHE_DIR": str(folder / "cache"),
+           "LYING_PJRT_RULES": "addressable=1 "
+                               "die=Executable_DeserializeAndLoad"}
+    words = ("run", "add.mlir", "-p", cli_env.lying(), "a.npy", "-o", "c.npy")
+    run(folder, *words, env=env)
+    assert cli_env.run(folder, *words, env=env).code < 0
+    for _ in range(3):
+        run(folder, *words, env=env)
+    assert (np.load(folder / "c.npy") == np.load(folder / "a.npy") + 1).all()

@@ -60,14 +60,15 @@ static void file__comes_back_as_it_was(void **state) {
   assert_memory_equal(bytes, "9876543210", 10);
   ist__free(&env, bytes);
   struct stat facts;
-  assert_int_equal(stat(temp_file(&at, "a"), &facts), 0);
+  assert_int_equal(stat(temp_file(&at, "a.isthmus-cache"), &facts), 0);
   assert_int_equal(facts.st_mode & 0777, 0600);
   // What others could have written is not read.
   assert_int_equal(chmod(at.file, 0666), 0);
   assert_false(has(&folder, "a"));
   ist__cache_folder_remove(&folder, "a");
   ist__cache_folder_remove(&folder, "a");
-  assert_int_equal(symlink("/etc/passwd", temp_file(&at, "b")), 0);
+  assert_int_equal(symlink("/etc/passwd", temp_file(&at, "b.isthmus-cache")),
+                   0);
   assert_false(has(&folder, "b"));
   ist__cache_folder_close(&folder);
   empty(&at);
@@ -90,8 +91,8 @@ static void least_used_files__make_room(void **state) {
   ist__cache_folder folder = begin(&env, &at, 100);
   assert_true(ist__cache_folder_put(&folder, "a", bytes, 40));
   assert_true(ist__cache_folder_put(&folder, "b", bytes, 40));
-  use_at(&at, "a", 1000);
-  use_at(&at, "b", 2000);
+  use_at(&at, "a.isthmus-cache", 1000);
+  use_at(&at, "b.isthmus-cache", 2000);
   assert_true(has(&folder, "a"));  // is used now
   assert_true(ist__cache_folder_put(&folder, "c", bytes, 40));
   assert_true(has(&folder, "a"));
@@ -104,15 +105,86 @@ static void least_used_files__make_room(void **state) {
   assert_int_equal(files, 2);
   assert_int_equal(size, 80);
   // A part that somebody left behind goes in time; a new one stays.
-  temp_file_write(&at, ".part.1.2.3", "x", 1);
-  temp_file_write(&at, ".part.1.2.4", "x", 1);
-  use_at(&at, ".part.1.2.3", 1000);
+  temp_file_write(&at, ".isthmus-cache.part.1.2.3", "x", 1);
+  temp_file_write(&at, ".isthmus-cache.part.1.2.4", "x", 1);
+  use_at(&at, ".isthmus-cache.part.1.2.3", 1000);
   assert_true(ist__cache_folder_put(&folder, "a", bytes, 40));
-  assert_int_equal(access(temp_file(&at, ".part.1.2.3"), F_OK), -1);
-  assert_int_equal(access(temp_file(&at, ".part.1.2.4"), F_OK), 0);
+  assert_int_equal(access(temp_file(&at, ".isthmus-cache.part.1.2.3"), F_OK),
+                   -1);
+  assert_int_equal(access(temp_file(&at, ".isthmus-cache.part.1.2.4"), F_OK),
+                   0);
   ist__cache_folder_close(&folder);
   empty(&at);
   assert_int_equal(count.live, 0);
+}
+
+// A folder that its owner keeps other things in: none of them is counted, or
+// removed, however old and large it is.
+static void files_of_others__are_left_alone(void **state) {
+  (void)state;
+  static const char *const theirs[] = {"thesis.tar",    "notes.txt", ".netrc",
+                                       ".part.of.mine", ".code.1",   "add.exe"};
+  counting_allocator count = {0};
+  ist__env env = counting_env(&count);
+  temp_folder at;
+  temp_folder_make(&at);
+  char bytes[40] = {0};
+  for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+    const char *file = temp_file_write(&at, theirs[i], "mine", 4);
+    assert_int_equal(truncate(file, 5000), 0);
+    use_at(&at, theirs[i], 1000);
+  }
+  ist__cache_folder folder = begin(&env, &at, 100);
+  assert_true(ist__cache_folder_put(&folder, "a", bytes, 40));
+  assert_true(ist__cache_folder_put(&folder, ".code.2", bytes, 40));
+  assert_true(ist__cache_folder_put(&folder, "b", bytes, 40));
+  assert_true(has(&folder, "a"));
+  uint64_t files, size;
+  ist__cache_folder_measure(&folder, &files, &size);
+  assert_int_equal(files, 2);
+  assert_int_equal(size, 80);
+  for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+    assert_int_equal(access(temp_file(&at, theirs[i]), F_OK), 0);
+  }
+  ist__cache_folder_close(&folder);
+  empty(&at);
+  assert_int_equal(count.live, 0);
+}
+
+// ---- loads that end the process
+
+static void load_that_ends_a_process__is_not_tried_again(void **state) {
+  (void)state;
+  ist__env env;
+  ist__env_init(&env, NULL);
+  temp_folder at;
+  temp_folder_make(&at);
+  ist__cache_folder folder = begin(&env, &at, 1000);
+  int mark, other;
+  // One that ends, and one beside it, say nothing of the code.
+  assert_true(ist__cache_folder_load_begin(&folder, "code", &mark));
+  assert_true(ist__cache_folder_load_begin(&folder, "code", &other));
+  ist__cache_folder_load_end(&folder, "code", other);
+  ist__cache_folder_load_end(&folder, "code", mark);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    _exit(ist__cache_folder_load_begin(&folder, "code", &mark) ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_false(ist__cache_folder_load_begin(&folder, "code", &mark));
+  assert_false(ist__cache_folder_load_begin(&folder, "code", &mark));
+  assert_true(ist__cache_folder_load_begin(&folder, "other code", &mark));
+  ist__cache_folder_load_end(&folder, "other code", mark);
+  // A plugin may be mended, and a process may be ended by somebody else.
+  use_at(&at, ".isthmus-cache.load.code", 1000);
+  assert_true(ist__cache_folder_put(&folder, "a", "x", 1));
+  assert_true(ist__cache_folder_load_begin(&folder, "code", &mark));
+  ist__cache_folder_load_end(&folder, "code", mark);
+  ist__cache_folder_close(&folder);
+  empty(&at);
 }
 
 // ---- several processes
@@ -205,6 +277,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(file__comes_back_as_it_was),
       cmocka_unit_test(least_used_files__make_room),
+      cmocka_unit_test(files_of_others__are_left_alone),
+      cmocka_unit_test(load_that_ends_a_process__is_not_tried_again),
       cmocka_unit_test(processes_at_once__see_whole_files_only),
       cmocka_unit_test(folder_that_is_not_ours__is_refused),
   };
