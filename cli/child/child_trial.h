@@ -18,10 +18,13 @@ enum {
 
 // Memory that a trial shares with who watches it: the step that it is in, and
 // for which capability, kept where it is left when the trial dies. Words, since
-// any thread may write it.
+// any thread may write it. The verdict comes this way too: a plugin may close
+// descriptors that are not its own, and open others under their numbers.
 typedef struct ist__trial_step {
   _Atomic(uint64_t) words[8];
   _Atomic(uint64_t) capability[8];
+  atomic_bool has_verdict;
+  char verdict[IST__CHILD_LINE];  // a line without its newline
 } ist__trial_step;
 
 typedef struct ist__trial_request {
@@ -41,9 +44,9 @@ bool ist__trial_read(ist__trial_request *request);
 void ist__trial_step_text(const _Atomic(uint64_t) words[8], char out[64]);
 
 // Opens the plugin, makes a report where one is wanted, and closes it again,
-// noting each step before it begins, writes the verdict to answer, and ends the
+// noting each step before it begins, leaves the verdict in step, and ends the
 // process.
 noreturn void ist__trial_plugin(const ist__trial_request *request, pid_t parent,
-                                int answer, ist__trial_step *step);
+                                ist__trial_step *step);
 
 #endif  // ISTHMUS_CLI_CHILD_CHILD_TRIAL_H_

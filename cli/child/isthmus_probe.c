@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/errno_text.h"
 #include "base/text.h"
 #include "child_trial.h"
 
@@ -70,6 +71,24 @@ static int take_streams(void) {
   return answer;
 }
 
+// What stands on standard error is told with the error.
+static int fail(const char *what) {
+  (void)fprintf(stderr, "isthmus-probe cannot %s: %s\n", what,
+                ist__errno_text_make(errno).text);
+  return 1;
+}
+
+// A process that died after its verdict did not pass.
+static void say_verdict(int answer, ist__trial_step *step) {
+  if (!atomic_load(&step->has_verdict)) return;
+  char line[IST__CHILD_LINE];
+  memcpy(line, step->verdict, sizeof line);
+  size_t size = strnlen(line, sizeof line - 1);
+  line[size] = '\n';
+  ssize_t done = write(answer, line, size + 1);
+  (void)done;  // nobody listens any more
+}
+
 static void say_end(int answer, ist__trial_step *step, const char *how,
                     int number) {
   char line[256], name[64], trial[64];
@@ -113,7 +132,8 @@ static int run(int64_t deadline_ms, const ist__trial_request *request) {
   int answer = take_streams();
   ist__trial_step *step = mmap(NULL, sizeof *step, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (answer < 0 || step == MAP_FAILED) return 1;
+  if (answer < 0) return fail("keep its standard output");
+  if (step == MAP_FAILED) return fail("have memory");
   sigset_t children, none;
   sigemptyset(&none);
   sigemptyset(&children);
@@ -126,9 +146,10 @@ static int run(int64_t deadline_ms, const ist__trial_request *request) {
     (void)setpgid(0, 0);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    ist__trial_plugin(request, parent, answer, step);
+    (void)close(answer);
+    ist__trial_plugin(request, parent, step);
   }
-  if (child < 0) return 1;
+  if (child < 0) return fail("start a process of its own");
   (void)setpgid(child, child);
   int status = 0;
   bool ended = watch(child, answer, deadline_ms);
@@ -140,6 +161,7 @@ static int run(int64_t deadline_ms, const ist__trial_request *request) {
   } else if (WIFSIGNALED(status)) {
     say_end(answer, step, "signal", WTERMSIG(status));
   } else {
+    if (WEXITSTATUS(status) == 0) say_verdict(answer, step);
     say_end(answer, step, "exit", WEXITSTATUS(status));
   }
   return 0;

@@ -10,12 +10,15 @@
 //   grow      takes memory until there is none, and aborts
 //   linger    leaves a process behind that holds what it inherits, and goes on
 //   orphan    the same, and aborts
+//   forges    writes a verdict to every low descriptor, and aborts
+//   closes    closes every descriptor that is not its own, and goes on
 //   inherits  says what it has inherited, and aborts
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +64,19 @@ static void take_all_memory(void) {
   abort();
 }
 
+static void each_descriptor(bool forge) {
+  for (int fd = 3; fd < 1024; fd++) {
+    ssize_t done = forge ? write(fd, "passed\n", 7) : close(fd);
+    (void)done;
+  }
+}
+
 static void misbehave(const char *how) {
+  if (strcmp(how, "forges") == 0) each_descriptor(true);
+  if (strcmp(how, "closes") == 0) {
+    each_descriptor(false);
+    return;
+  }
   if (strcmp(how, "segv") == 0) raise(SIGSEGV);
   if (strcmp(how, "exit0") == 0) exit(0);
   if (strcmp(how, "exit3") == 0) exit(3);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "backend/context.h"
+#include "backend/pjrt/child_wire.h"
 #include "support/pjrt_support.h"
 #include "support/temp_folder.h"
 
@@ -113,6 +114,23 @@ static void verdict_by_the_plugin__is_not_believed(void **state) {
   (void)state;
   dies("garbage load", "died of SIGABRT", "loading the file");
   dies("garbage PJRT_Client_Create", "SIGABRT", "PJRT_Client_Create");
+  dies("forges load", "died of SIGABRT", "loading the file");
+}
+
+// Some plugins close what they did not open, as daemons do.
+static void plugin_that_closes_descriptors__is_opened(void **state) {
+  (void)state;
+  host h;
+  host_make(&h, "closes PJRT_Client_Create", NULL, 0);
+  ist_backend_options options = {.struct_size = sizeof options,
+                                 .path = h.plugin};
+  ist__origin *origin = NULL;
+  const ist__env *env = &h.context->env;
+  assert_ok(
+      ist__verdict_ask(&h.context->verdicts, env, &options, &origin, &h.err),
+      h.err);
+  ist__origin_free(env, origin);
+  host_end(&h);
 }
 
 static void process_left_behind__is_not_waited_for(void **state) {
@@ -225,6 +243,26 @@ static void greedy_plugin__harms_itself_only(void **state) {
   host_make(&h, "grow PJRT_Client_Create", script, 0);
   assert_refused(host_open(&h, false), IST_ERR_PLUGIN_CRASHED, h.err,
                  "no memory is left");
+  host_end(&h);
+  unlink(script);
+  temp_folder_remove(&folder);
+}
+
+// A machine out of processes, or somebody who kills isthmus-probe, is not the
+// plugin's doing.
+static void program_that_ends_early__is_not_the_plugins_crash(void **state) {
+  (void)state;
+  temp_folder folder;
+  temp_folder_make(&folder);
+  char script[1100];
+  snprintf(script, sizeof script, "%s/early", folder.path);
+  write_script(script, "echo 'isthmus-probe " IST__CHILD_VERSION
+                       "'; echo no process is left >&2; exit 1");
+  host h;
+  host_make(&h, "", script, 0);
+  assert_refused(host_open(&h, false), IST_ERR_PROBE_MISSING, h.err,
+                 "ended before it could tell what came of it (it said: no "
+                 "process is left)");
   host_end(&h);
   unlink(script);
   temp_folder_remove(&folder);
@@ -456,11 +494,13 @@ int main(void) {
       cmocka_unit_test(death__is_told_with_its_signal_and_step),
       cmocka_unit_test(exit_of_the_process__is_told_with_its_status),
       cmocka_unit_test(verdict_by_the_plugin__is_not_believed),
+      cmocka_unit_test(plugin_that_closes_descriptors__is_opened),
       cmocka_unit_test(process_left_behind__is_not_waited_for),
       cmocka_unit_test(last_words__are_folded_and_logged_whole),
       cmocka_unit_test(endless_talk__takes_no_memory),
       cmocka_unit_test(hanging_plugin__is_killed_at_the_deadline),
       cmocka_unit_test(greedy_plugin__harms_itself_only),
+      cmocka_unit_test(program_that_ends_early__is_not_the_plugins_crash),
       cmocka_unit_test(nothing_is_inherited__that_hurts),
       cmocka_unit_test(collected_child__is_told_as_ever),
       cmocka_unit_test(verdict__is_held_for_file_options_and_environment),

@@ -272,10 +272,18 @@ static ist_code pass_refusal(const talk *t, ist_error *err) {
 static ist_code refuse(const talk *t, ist_error *err) {
   const ist__child_answer *answer = &t->answer;
   if (answer->refused) return pass_refusal(t, err);
+  const char *said = t->speech.last;
+  if (answer->end == IST__CHILD_UNKNOWN) {
+    return ist_error_set(
+        err, IST_ERR_PROBE_MISSING,
+        "plugin %s cannot be opened: isthmus-probe ended before it could tell "
+        "what came of it%s%s%s; needs one that can start a process of its own",
+        t->child->path, said[0] != '\0' ? " (it said: " : "", said,
+        said[0] != '\0' ? ")" : "");
+  }
   char how[96];
   ist__text end = ist__text_make(how, sizeof how);
   say_end(t, &end);
-  const char *last = t->speech.last;
   return ist__error_native(
       err, IST_ERR_PLUGIN_CRASHED,
       answer->end == IST__CHILD_LATE ? 0 : answer->number,
@@ -283,7 +291,7 @@ static ist_code refuse(const talk *t, ist_error *err) {
       "process of its own%s%s%s; needs a plugin that can be opened",
       t->child->path, how, answer->step[0] != '\0' ? answer->step : "start",
       t->child->report < 0 ? "" : " of a report",
-      last[0] != '\0' ? " (it said: " : "", last, last[0] != '\0' ? ")" : "");
+      said[0] != '\0' ? " (it said: " : "", said, said[0] != '\0' ? ")" : "");
 }
 
 // Death in a trial is of that capability, unless it was not to be tried.
