@@ -109,6 +109,13 @@ typedef struct ist_execution {
   // NULL, or false: set where every output is known to be as describe_output
   // tells it; inspect is not asked then.
   bool *as_told;
+  // A runtime may need a copy of an input to lay it out as the program reads
+  // it, where no strides tell how (tiles). It makes none where this is set, but
+  // fails with TARGET_LAYOUT.
+  bool never_copy;
+  // NULL, or for each input false: set for those that were copied so, through
+  // the host.
+  bool *copied;
 } ist_execution;
 
 // The functions of a backend. self is what ist_backend_create was given.

@@ -78,7 +78,8 @@ typedef struct ist_pjrt_buffer_options {
 // options may be NULL: borrowed. Borrows buffer, or Takes it. Gives *out.
 // Fails: ARGUMENT (no PJRT backend), NOT_ADDRESSABLE (on none of its devices,
 // or of another client), DELETED, BUFFER (making it failed), TUPLE,
-// TARGET_DTYPE, TARGET_LAYOUT (tiled or strided), DYNAMIC_SHAPE (its true
+// TARGET_DTYPE, TARGET_LAYOUT (strided, or permuted in a way
+// that nobody knows how to read), DYNAMIC_SHAPE (its true
 // extents are not told), PLUGIN, PLUGIN_SLOT, NO_ALLOCATION.
 // Threads: any. Since: 0.1.
 IST_API ist_code ist_pjrt_buffer_adopt(ist_backend *backend,

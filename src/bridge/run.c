@@ -22,6 +22,7 @@ typedef struct session {
   void **buffers;
   void **results;
   bool *donate;  // NULL: nothing is
+  bool *copied;  // by the backend, to lay it out as the program reads it
 } session;
 
 // Small runs, which are most, need no memory of the allocator's.
@@ -180,11 +181,38 @@ static void choose_donated(const session *s) {
 // What the program took is gone; donate says now what that is.
 static void end_donated(const session *s, const bool *asked) {
   for (size_t i = 0; i < s->inputs; i++) {
-    if (!asked[i]) continue;
+    if (!asked[i] || s->copied[i]) continue;
     because(
         s, i,
         s->donate[i] ? IST__REASON_DONATED : IST__REASON_NOT_DONATED_UNTAKEN);
     if (s->donate[i]) ist__tensor_gone(s->moved[i]);
+  }
+}
+
+// ---- what lay otherwise than the program reads it
+
+static bool has_reason(const ist_receipt *receipt, int32_t reason) {
+  for (uint32_t i = 0; i < receipt->reason_count; i++) {
+    if (receipt->reasons[i].id == reason) return true;
+  }
+  return false;
+}
+
+// The backend's copy through the host comes after what the route had decided;
+// it was no view then.
+static void tell_copied(const session *s) {
+  for (size_t i = 0; i < s->inputs; i++) {
+    ist_receipt *to = receipt_at(s->run, i), known;
+    if (!s->copied[i] || to == NULL) continue;
+    ist__struct_read(&known, sizeof known, to);
+    if (known.route == IST_ROUTE_ALIAS) known.reason_count = 0;
+    bool staged = has_reason(&known, IST__REASON_STAGED);
+    known.route = IST_ROUTE_STAGE;
+    known.hops += 2;
+    known.bytes_moved += 2 * s->moved[i]->nbytes;
+    ist__struct_write(to, &known, sizeof known);
+    because(s, i, IST__REASON_TILED);
+    if (!staged) because(s, i, IST__REASON_STAGED);
   }
 }
 
@@ -275,40 +303,45 @@ static ist_code execute(const session *s, bool *asked, ist_error *err) {
                              .output_count = p->output_count,
                              .device_count = p->device_count,
                              .donate = s->donate,
-                             .as_told = &as_told};
+                             .as_told = &as_told,
+                             .copied = s->copied};
+  const ist_options *options = s->run->options;
+  ist_options how = {.struct_size = sizeof how};
+  if (options != NULL) ist__struct_read(&how, sizeof how, options);
+  execution.never_copy = how.copy == IST_COPY_NEVER;
   if (p->portable) execution.device = s->run->device->index;
   code = ist__backend_execute(p->backend, &execution, err);
   if (code != IST_OK) return code;
+  tell_copied(s);
   if (s->donate != NULL) end_donated(s, asked);
   return wrap_outputs(s, as_told, err);
 }
 
 static ist_code run_with(session *s, ist_error *err) {
-  // [moved inputs][their buffers][results][donated now, and asked for]
+  // [moved inputs][their buffers][results][donated now, and asked for; copied]
   const ist__env *env = ist__program_env(s->program);
   void *few[3 * FEW];
-  bool few_donated[2 * FEW];
+  bool few_told[3 * FEW];
   void *memory = NULL;
   size_t pointers = 2 * s->inputs + s->outputs;
   void **lists = few;
-  bool *donated = few_donated;
+  bool *told = few_told;
   if (s->inputs > FEW || s->outputs > FEW) {
     // Pointers to all of them exist already, so that no size overflows.
-    size_t room = pointers * sizeof(void *) + 2 * s->inputs;
+    size_t room = pointers * sizeof(void *) + 3 * s->inputs;
     memory = ist__alloc(env, room, sizeof(void *));
     if (memory == NULL) return ist__error_memory(err, "a run", room);
     lists = memory;
-    donated = (bool *)(lists + pointers);
+    told = (bool *)(lists + pointers);
   }
   for (size_t i = 0; i < pointers; i++) lists[i] = NULL;
   s->moved = (ist_tensor **)(void *)lists;
   s->buffers = lists + s->inputs;
   s->results = lists + 2 * s->inputs;
-  if (s->run->donate_count != 0) {
-    memset(donated, 0, 2 * s->inputs);
-    s->donate = donated;
-  }
-  ist_code code = execute(s, donated + s->inputs, err);
+  memset(told, 0, 3 * s->inputs);
+  if (s->run->donate_count != 0) s->donate = told;
+  s->copied = told + 2 * s->inputs;
+  ist_code code = execute(s, told + s->inputs, err);
   for (size_t i = 0; i < s->inputs; i++) ist_tensor_release(s->moved[i]);
   ist__free(env, memory);
   return code;

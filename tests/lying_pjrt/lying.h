@@ -92,6 +92,7 @@ struct PJRT_Buffer {
   int64_t true_dims[LYING_MAX_RANK];  // less than dims where dynamic
   bool dynamic;                       // in the first dimension
   int64_t minor_to_major[LYING_MAX_RANK];
+  bool tiled;   // by two, in the two most minor dimensions
   size_t size;  // in bytes
   void *data;   // where it really is
   bool foreign;
@@ -203,6 +204,12 @@ PJRT_Error *lying_no_room(const PJRT_Memory *memory, size_t size);
 // Gives a buffer without memory: set data, and foreign if it is not ours.
 PJRT_Buffer *lying_buffer_new(PJRT_Memory *memory, int32_t type,
                               const int64_t *dims, size_t rank);
+// Whether a shape lies in tiles; a buffer's size from its dimensions, order and
+// tiles; the order of turned outputs; where an element of a tiled buffer lies.
+bool lying_tiles_shape(const int64_t *dims, size_t rank);
+void lying_buffer_measure(PJRT_Buffer *buffer);
+void lying_turn(int64_t *minor_to_major, size_t rank);
+size_t lying_tiled_place(const PJRT_Buffer *buffer, const size_t *index);
 void lying_buffer_drop(PJRT_Buffer *buffer);
 // The memory of a deleted buffer goes with its last external reference.
 void lying_buffer_free(PJRT_Buffer *buffer);

@@ -29,6 +29,7 @@ static size_t place_of(const unpacking *u, size_t at) {
     index[d] = at % (size_t)b->true_dims[d];
     at /= (size_t)b->true_dims[d];
   }
+  if (b->tiled) return lying_tiled_place(b, index);
   size_t place = 0, step = 1;
   for (size_t k = 0; k < b->rank; k++) {
     size_t d = (size_t)b->minor_to_major[k];
@@ -160,6 +161,8 @@ static PJRT_Error *copy_to(PJRT_Buffer *from, PJRT_Memory *memory,
       lying_buffer_new(memory, from->type, from->dims, from->rank);
   memcpy(copy->minor_to_major, from->minor_to_major,
          sizeof copy->minor_to_major);
+  copy->tiled = from->tiled;
+  copy->size = from->size;
   copy->data = lying_take(memory, copy->size);
   if (copy->data == NULL) {
     lying_buffer_drop(copy);
@@ -214,11 +217,12 @@ LYING_SLOT(Buffer_Bitcast) {
   if (error != NULL) return error;
   PJRT_Buffer *to = lying_buffer_new(a->buffer->memory, a->element_type,
                                      a->dims, a->num_dims);
-  if (to->size != a->buffer->size || a->buffer->external != 0) {
+  if (to->size != a->buffer->size || a->buffer->external != 0 || to->tiled ||
+      a->buffer->tiled) {
     lying_buffer_drop(to);
     return lying_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                       "lying plugin: no bitcast to another size, or of what "
-                       "is referenced");
+                       "lying plugin: no bitcast to another size, of tiles, "
+                       "or of what is referenced");
   }
   bool keeps = LYING_IS(bitcast, "keeps");
   if (keeps || LYING_IS(bitcast, "copies")) {

@@ -40,20 +40,26 @@ static uint64_t xla_type(int32_t type) {
   }
 }
 
-static size_t put_shape(char *to, const lying_program *p, bool dynamic) {
+static size_t put_shape(char *to, const lying_program *p, bool is_result) {
   size_t n = put_varint(to, 2 << 3);
   n += put_varint(to + n, xla_type(p->type));
   char dims[160], layout[64], order[64];
   size_t dims_size = 0, order_size = 0;
+  bool tiled = lying_tiles_shape(p->dims, p->rank);
+  int64_t minor_to_major[LYING_MAX_RANK];
+  for (size_t i = 0; i < p->rank; i++)
+    minor_to_major[i] = (int64_t)(p->rank - 1 - i);
+  if (tiled && is_result && LYING_IS(tiled, "turned"))
+    lying_turn(minor_to_major, p->rank);
   for (size_t i = 0; i < p->rank; i++) {
     dims_size += put_varint(dims + dims_size, (uint64_t)p->dims[i]);
-    order_size += put_varint(order + order_size, p->rank - 1 - i);
+    order_size += put_varint(order + order_size, (uint64_t)minor_to_major[i]);
   }
   n += put_bytes(to + n, 3, dims, dims_size);
-  if (dynamic) n += put_bytes(to + n, 6, "\1", 1);
+  if (is_result && p->dynamic) n += put_bytes(to + n, 6, "\1", 1);
   size_t layout_size = put_bytes(layout, 1, order, order_size);
   // One tile, of two by two.
-  if (LYING_IS(hlo, "tiled"))
+  if (LYING_IS(hlo, "tiled") || tiled)
     layout_size += put_bytes(layout + layout_size, 6, "\x0a\x02\x02\x02", 4);
   if (LYING_IS(hlo, "tiled_by_one"))
     layout_size += put_bytes(layout + layout_size, 6, "\x0a\x02\x01\x01", 4);
@@ -63,7 +69,7 @@ static size_t put_shape(char *to, const lying_program *p, bool dynamic) {
 // One shape, or a tuple of as many as the program has outputs.
 static size_t put_result(char *to, const lying_program *p) {
   char shape[300];
-  size_t size = put_shape(shape, p, p->dynamic);
+  size_t size = put_shape(shape, p, true);
   if (p->outputs == 1) return put_bytes(to, 2, shape, size);
   char tuple[700];
   size_t n = put_varint(tuple, 2 << 3);

@@ -41,25 +41,28 @@ static PJRT_Memory *pick(PJRT_Device *device, PJRT_Memory *memory) {
 // Packs a strided host array densely. Sub-byte values take a byte each in
 // host arrays and are packed on the device, low bits first.
 static void pack(uint8_t *dst, const PJRT_Client_BufferFromHostBuffer_Args *a,
-                 size_t count) {
+                 const PJRT_Buffer *buffer) {
+  size_t count = lying_count(buffer->dims, buffer->rank);
   size_t bits = lying_type_bits(a->type);
   size_t item = bits < 8 ? 1 : bits / 8;
   for (size_t i = 0; i < count; i++) {
     const uint8_t *from = a->data;
-    size_t rest = i;
+    size_t rest = i, place = i, indices[LYING_MAX_RANK];
     int64_t dense = (int64_t)item;
     for (size_t d = a->num_dims; d-- > 0;) {
       size_t index = rest % (size_t)a->dims[d];
       rest /= (size_t)a->dims[d];
+      indices[d] = index;
       int64_t stride = a->num_byte_strides != 0 ? a->byte_strides[d] : dense;
       from += (int64_t)index * stride;
       dense *= a->dims[d];
     }
+    if (buffer->tiled) place = lying_tiled_place(buffer, indices);
     if (bits >= 8) {
-      memcpy(dst + i * item, from, item);
+      memcpy(dst + place * item, from, item);
     } else {
       for (size_t b = 0; b < bits; b++) {
-        size_t at = i * bits + b;
+        size_t at = place * bits + b;
         uint8_t bit = (uint8_t)((*from >> b) & 1);
         uint8_t mask = (uint8_t)(1u << (at % 8));
         dst[at / 8] = (uint8_t)(bit ? dst[at / 8] | mask : dst[at / 8] & ~mask);
@@ -106,7 +109,7 @@ static PJRT_Error *copy_host(const PJRT_Client_BufferFromHostBuffer_Args *a,
   if (buffer->data == NULL) return lying_no_room(buffer->memory, buffer->size);
   uint8_t *staging = calloc(1, buffer->size + 1);
   if (staging == NULL) abort();
-  pack(staging, a, lying_count(buffer->dims, buffer->rank));
+  pack(staging, a, buffer);
   if (LYING_IS(copy_in, "corrupt") && buffer->size > 0)
     staging[buffer->size - 1] ^= 0x20;
   // The host is read during the call, the device is filled by the event.
@@ -126,7 +129,7 @@ LYING_SLOT(Client_BufferFromHostBuffer) {
     return lying_refuse("BufferFromHostBuffer: a layout mistags data");
   PJRT_Memory *memory = pick(a->device, a->memory);
   PJRT_Buffer *buffer = lying_buffer_new(memory, a->type, a->dims, a->num_dims);
-  if (may_alias(a, memory)) {
+  if (may_alias(a, memory) && !buffer->tiled) {
     alias_host(a, buffer);
     buffer->host_done = lying_event_open();
     a->done_with_host_buffer = buffer->host_done;
@@ -178,7 +181,7 @@ void lying_call_late(void) {
 static PJRT_Error *check_view(
     const PJRT_Client_CreateViewOfDeviceBuffer_Args *a,
     const PJRT_Memory *memory) {
-  if (!memory->is_host)
+  if (!memory->is_host || LYING_IS(tiled, "all"))
     return lying_error(PJRT_Error_Code_UNIMPLEMENTED,
                        "lying plugin: host memory is not device memory");
   if (a->on_delete_callback == NULL)
@@ -233,6 +236,8 @@ LYING_SLOT(Client_CreateViewOfDeviceBuffer) {
   lying_call_late();
   PJRT_Buffer *buffer =
       lying_buffer_new(memory, a->element_type, a->dims, a->num_dims);
+  buffer->tiled = false;  // tagged as what it is
+  lying_buffer_measure(buffer);
   if (a->layout != NULL) error = use_layout(buffer, a->layout);
   if (error != NULL) {
     lying_buffer_drop(buffer);

@@ -403,7 +403,7 @@ static void buffer_of_another_client__is_refused(void **state) {
 static void buffer__is_refused_for_what_it_is(void **state) {
   (void)state;
   static const refusal cases[] = {
-      {"addressable=1 layout=tiled", IST_ERR_TARGET_LAYOUT, "tiled"},
+      {"addressable=1 layout=strides", IST_ERR_TARGET_LAYOUT, "strides"},
       {"addressable=1 layout=short", IST_ERR_TARGET_LAYOUT, "rank"},
       {"addressable=1 fail=Buffer_Device:1", IST_ERR_PLUGIN, "Buffer_Device"},
       {"addressable=1 unimplemented=Buffer_ElementType", IST_ERR_PLUGIN_SLOT,
@@ -420,6 +420,26 @@ static void buffer__is_refused_for_what_it_is(void **state) {
     host_destroy_buffer(&host, buffer);
     host_close(&host);
   }
+}
+
+static void tiled_buffer__is_adopted_and_copied_out(void **state) {
+  (void)state;
+  pjrt_host host;
+  host_open(&host, "lying", "addressable=1");
+  host_adopt(&host, IST_PJRT_BORROW);
+  PJRT_Buffer *buffer = host_buffer(&host, 0);
+  host.bench.lying.set_rules("addressable=1 layout=tiled");
+  ist_tensor *tensor = adopt(&host, buffer, IST_PJRT_BORROW);
+  DLManagedTensorVersioned *out = NULL;
+  ist_options never = {.struct_size = sizeof never, .copy = IST_COPY_NEVER};
+  assert_refused(ist_tensor_export(tensor, &never, &out, NULL, &host.bench.err),
+                 IST_ERR_TARGET_LAYOUT, host.bench.err, "T(8,128)");
+  assert_null(out);
+  assert_exports_values(&host, tensor);
+  ist_tensor_release(tensor);
+  host.bench.lying.set_rules("addressable=1");
+  host_destroy_buffer(&host, buffer);
+  host_close(&host);
 }
 
 static void borrowed_buffer__is_neither_deleted_nor_given(void **state) {
@@ -541,6 +561,7 @@ int main(void) {
       ON_EACH_PLUGIN(errored_buffer__is_refused_with_its_error),
       ON_EACH_PLUGIN(buffer_of_another_client__is_refused),
       cmocka_unit_test(buffer__is_refused_for_what_it_is),
+      cmocka_unit_test(tiled_buffer__is_adopted_and_copied_out),
       ON_EACH_PLUGIN(borrowed_buffer__is_neither_deleted_nor_given),
       ON_EACH_PLUGIN(given_buffer__is_the_hosts_own),
       cmocka_unit_test(unready_buffer__is_adopted_without_waiting),

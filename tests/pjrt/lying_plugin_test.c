@@ -163,21 +163,6 @@ static void trivially_tiled_program__runs(void **state) {
   bench_close(&bench);
 }
 
-// Values in tiles would be read as if they were dense.
-static void tiled_argument__refuses_the_program(void **state) {
-  (void)state;
-  pjrt_bench bench;
-  bench_open(&bench, "lying", "");
-  bench.lying.set_rules("hlo=tiled");
-  ist_program *program = NULL;
-  assert_refused(compile(&bench, "lying.identity 11 2 3", &program),
-                 IST_ERR_TARGET_LAYOUT, bench.err,
-                 " of the program is tiled T(2,2): its 6 elements lie scattered"
-                 " over 8");
-  assert_null(program);
-  bench_close(&bench);
-}
-
 // Whether programs run is found by running one: a slot that is there may do
 // nothing.
 static void program_that_does_not_run__means_no_programs(void **state) {
@@ -434,8 +419,8 @@ static void client__is_never_destroyed_by_its_own_thread(void **state) {
 
 static void untrusted_output_layout__is_refused(void **state) {
   (void)state;
-  static const char *const rules[] = {"layout=tiled", "layout=short",
-                                      "layout=unsorted", "layout=tiled_untold"};
+  static const char *const rules[] = {"layout=short", "layout=unsorted",
+                                      "layout=tiled_untold"};
   for (size_t i = 0; i < COUNT_OF(rules); i++) {
     pjrt_bench bench;
     bench_open(&bench, "lying", "");
@@ -471,7 +456,6 @@ int main(void) {
       cmocka_unit_test(program_that_does_not_run__means_no_programs),
       cmocka_unit_test(success_without_an_executable__is_the_plugins_fault),
       cmocka_unit_test(trivially_tiled_program__runs),
-      cmocka_unit_test(tiled_argument__refuses_the_program),
       cmocka_unit_test(failing_program__keeps_the_plugins_code),
       cmocka_unit_test(plugins_story__is_folded_and_logged_whole),
       cmocka_unit_test(refusal_of_a_trial__warns_nobody),

@@ -3,11 +3,7 @@
 
 #include "backend/pjrt/buffer.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "base/text.h"
-#include "tensor/layout.h"
 
 bool ist__pjrt_type_is_safe(int minor, int32_t type) {
   if (type < 1 || type == 23) {
@@ -221,65 +217,10 @@ void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {
   ist__pjrt_end(pjrt, IST_SLOT_Buffer_DecreaseExternalReferenceCount, &give);
 }
 
-// The tiles as XLA writes them: "T(8,128)(2,1)", cut where there is no room.
-// They were read before, so that their numbers are there.
-static void tiles_text(const ist__tiling *tiling, char *out, size_t size) {
-  ist__text text = ist__text_make(out, size);
-  const int64_t *at = tiling->tile_dims;
-  ist__text_add(&text, "T");
-  for (size_t i = 0; i < tiling->tile_count && text.length < size; i++) {
-    for (size_t d = 0; d < tiling->tile_ranks[i]; d++, at++) {
-      ist__text_add(&text, d == 0 ? "(" : ",");
-      if (*at == IST__TILE_COMBINE) {
-        ist__text_add(&text, "*");
-      } else {
-        ist__text_add(&text, "%" PRId64, *at);
-      }
-    }
-    ist__text_add(&text, ")");
-  }
-}
-
-bool ist__pjrt_untile(const ist__tiling *tiling, int64_t *minor_to_major,
-                      char *why, size_t size) {
-  ist__untiled out;
-  uint64_t count = 1;
-  char tiles[48];
-  ist__tiled_as as = ist__layout_from_tiles(tiling, &out);
-  for (int32_t i = 0; as != IST__TILED_AS_NOTHING && i < tiling->ndim; i++) {
-    count *= (uint64_t)tiling->shape[i];  // fits: room is not below it
-  }
-  if (as != IST__TILED_AS_NOTHING) tiles_text(tiling, tiles, sizeof tiles);
-  switch (as) {
-    case IST__TILED_AS_STRIDES:
-      if (ist__layout_minor_to_major(tiling->ndim, tiling->shape, out.strides,
-                                     minor_to_major)) {
-        return true;
-      }
-      snprintf(why, size, "tiled %s, with gaps between its rows", tiles);
-      return false;
-    case IST__TILED_AS_SPLIT:
-      snprintf(why, size,
-               "tiled %s: only a view of %d dimensions could show it", tiles,
-               (int)out.ndim);
-      return false;
-    case IST__TILED_AS_OPAQUE:
-      snprintf(why, size,
-               "tiled %s: its %" PRIu64 " elements lie scattered over %" PRIu64,
-               tiles, count, out.room);
-      return false;
-    case IST__TILED_AS_NOTHING:
-      break;
-  }
-  snprintf(why, size, "tiled in a way that cannot be");
-  return false;
-}
-
-// What is wrong with an answer of GetMemoryLayout, or NULL; the order in out.
+// What is wrong with an answer of GetMemoryLayout, or NULL; the layout in out.
 static const char *read_layout(const PJRT_Buffer_MemoryLayout *layout,
                                int32_t ndim, const int64_t *dims,
-                               int64_t *minor_to_major, char *room,
-                               size_t size) {
+                               ist__told_layout *out) {
   if (layout->type != PJRT_Buffer_MemoryLayout_Type_Tiled) {
     return "given by strides";
   }
@@ -288,48 +229,52 @@ static const char *read_layout(const PJRT_Buffer_MemoryLayout *layout,
       (ndim > 0 && tiled->minor_to_major == NULL)) {
     return "of another rank";
   }
-  if (tiled->num_tiles != 0) {
-    if (tiled->tile_dims == NULL || tiled->tile_dim_sizes == NULL) {
-      return "tiled by tiles that are not told";
-    }
-    ist__tiling tiling = {ndim,
-                          dims,
-                          tiled->minor_to_major,
-                          tiled->tile_dims,
-                          tiled->tile_dim_sizes,
-                          tiled->num_tiles,
-                          1};
-    return ist__pjrt_untile(&tiling, minor_to_major, room, size) ? NULL : room;
+  if (tiled->num_tiles != 0 &&
+      (tiled->tile_dims == NULL || tiled->tile_dim_sizes == NULL)) {
+    return "tiled by tiles that are not told";
   }
-  uint64_t seen = 0;
-  for (int32_t i = 0; i < ndim; i++) {
-    int64_t d = tiled->minor_to_major[i];
-    if (d < 0 || d >= ndim || (seen >> d & 1) != 0) {
-      return "no order of its dimensions";
-    }
-    seen |= UINT64_C(1) << d;
-    minor_to_major[i] = d;
-  }
-  return NULL;
+  ist__tiling tiling = {ndim,
+                        dims,
+                        tiled->minor_to_major,
+                        tiled->tile_dims,
+                        tiled->tile_dim_sizes,
+                        tiled->num_tiles,
+                        1};
+  return ist__told_layout_read(&tiling, out) ? NULL : out->why;
 }
 
-ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
-                         int32_t ndim, const int64_t *dims,
-                         int64_t *minor_to_major, ist_error *err) {
+static ist_code no_dense_order(const ist__pjrt *pjrt, const char *fault,
+                               ist_error *err) {
+  return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                       "%s: the buffer cannot be viewed: its layout is %s; "
+                       "needs a dense order of dimensions",
+                       pjrt->name, fault);
+}
+
+ist_code ist__pjrt_layout(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                          int32_t ndim, const int64_t *dims,
+                          ist__told_layout *out, ist_error *err) {
   // The nested struct_size of the answer is garbage on real plugins.
   IST_PJRT_ARGS(PJRT_Buffer_GetMemoryLayout_Args, get);
   get.buffer = buffer;
   ist_code code =
       ist__pjrt_call(pjrt, IST_SLOT_Buffer_GetMemoryLayout, &get, err);
   if (code != IST_OK) return code;
-  char room[IST_PJRT_WHY];
-  const char *fault =
-      read_layout(&get.layout, ndim, dims, minor_to_major, room, sizeof room);
-  if (fault == NULL) return IST_OK;
-  return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                       "%s: the buffer cannot be viewed: its layout is %s; "
-                       "needs a dense order of dimensions",
-                       pjrt->name, fault);
+  const char *fault = read_layout(&get.layout, ndim, dims, out);
+  return fault == NULL ? IST_OK : no_dense_order(pjrt, fault, err);
+}
+
+ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                         int32_t ndim, const int64_t *dims,
+                         int64_t *minor_to_major, ist_error *err) {
+  ist__told_layout layout;
+  ist_code code = ist__pjrt_layout(pjrt, buffer, ndim, dims, &layout, err);
+  if (code != IST_OK) return code;
+  if (!layout.dense) return no_dense_order(pjrt, layout.why, err);
+  if (ndim > 0) {
+    memcpy(minor_to_major, layout.order, (size_t)ndim * sizeof(int64_t));
+  }
+  return IST_OK;
 }
 
 void ist__pjrt_destroy(const ist__pjrt *pjrt, PJRT_Buffer *buffer) {

@@ -6,7 +6,7 @@
 #define ISTHMUS_BACKEND_PJRT_BUFFER_H_
 
 #include "backend/pjrt/client.h"
-#include "tensor/tiles.h"
+#include "backend/pjrt/told_layout.h"
 
 // Element type and extents of a buffer, and its order of dimensions; NULL is
 // row-major, which also costs the plugins less than an explicit layout.
@@ -69,20 +69,15 @@ ist_code ist__pjrt_hold(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                         ist_error *err);
 void ist__pjrt_unhold(const ist__pjrt *pjrt, PJRT_Buffer *buffer);
 
-// Room for the reason that ist__pjrt_untile gives.
-enum {
-  IST_PJRT_WHY = 160
-};
+// How a buffer of these extents says that it lies.
+// Fails: TARGET_LAYOUT (strided, no permutation, tiles that cannot be), PLUGIN,
+// PLUGIN_SLOT.
+ist_code ist__pjrt_layout(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
+                          int32_t ndim, const int64_t *dims,
+                          ist__told_layout *out, ist_error *err);
 
-// The dense order of dimensions that a layout with tiles has where they change
-// nothing but the end of its memory. Else false, and why it has none, with the
-// tiles named.
-bool ist__pjrt_untile(const ist__tiling *tiling, int64_t *minor_to_major,
-                      char *why, size_t size);
-
-// The order of dimensions that a buffer of these extents says it has.
-// Fails: TARGET_LAYOUT (strided, no permutation, or tiles that leave no dense
-// order), PLUGIN, PLUGIN_SLOT.
+// The same where it lies dense: its order of dimensions.
+// Fails: as above; TARGET_LAYOUT also for tiles that leave no dense order.
 ist_code ist__pjrt_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
                          int32_t ndim, const int64_t *dims,
                          int64_t *minor_to_major, ist_error *err);

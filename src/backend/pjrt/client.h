@@ -18,6 +18,8 @@ typedef struct ist__pjrt_memory {
   char kind[48];
   // ToHostBuffer of a permuted buffer answers in the order of the device.
   bool physical_order;
+  // What is copied in lies in tiles, so that no view of it is the same.
+  bool tiled;
   ist_capability *capability;  // in the device's infos
   // What trying it came to when the plugin was opened; memories that are alike
   // share it. The client's.

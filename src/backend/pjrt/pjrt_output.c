@@ -130,22 +130,28 @@ static ist_code read_dims(ist__pjrt_client *client, PJRT_Buffer *buffer,
   return code;
 }
 
-static ist_code read_order(const ist__pjrt *pjrt, PJRT_Buffer *buffer,
-                           ist__pjrt_tensor *tensor, ist_error *err) {
+ist_code ist__pjrt_tensor_read_layout(const ist__pjrt *pjrt,
+                                      PJRT_Buffer *buffer,
+                                      ist__pjrt_tensor *tensor,
+                                      ist_error *err) {
   const int64_t *dims = ist__pjrt_tensor_dims(tensor);
   int64_t *order = ist__pjrt_tensor_order(tensor);
-  ist_code code = ist__pjrt_order(pjrt, buffer, tensor->ndim, dims, order, err);
+  ist__told_layout told;
+  ist_code code =
+      ist__pjrt_layout(pjrt, buffer, tensor->ndim, dims, &told, err);
   if (code != IST_OK) return code;
+  for (int32_t i = 0; i < tensor->ndim; i++) order[i] = told.order[i];
   tensor->order_known = true;
+  tensor->tiled = !told.dense;
   tensor->permuted = !ist__pjrt_is_row_major(tensor->ndim, dims, order);
   if (tensor->permuted &&
       (tensor->dynamic || tensor->dtype->bits < 8 ||
        (tensor->memory->capability->layouts & IST_LAYOUT_PERMUTED) == 0)) {
     return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                         "%s: an output cannot be a tensor: it is permuted, "
+                         "%s: a buffer cannot be a tensor: it is permuted%s%s, "
                          "which this memory cannot be trusted with; needs "
                          "row-major order",
-                         pjrt->name);
+                         pjrt->name, told.dense ? "" : " and ", told.why);
   }
   return IST_OK;
 }
@@ -165,7 +171,7 @@ ist_code ist__pjrt_tensor_of(ist__pjrt_client *client,
   if (code != IST_OK) return code;
   tensor->memory = memory;
   tensor->dtype = dtype;
-  code = read_order(pjrt, buffer, tensor, err);
+  code = ist__pjrt_tensor_read_layout(pjrt, buffer, tensor, err);
   if (code != IST_OK) {
     ist__free(client->env, tensor);
     return code;

@@ -37,6 +37,7 @@ ist__pjrt_tensor *ist__pjrt_tensor_make(const ist__pjrt_client *client,
   tensor->returned_self = NULL;
   tensor->permuted = false;
   tensor->order_known = false;
+  tensor->tiled = false;
   tensor->dynamic = false;
   return tensor;
 }
@@ -306,27 +307,13 @@ static ist_code copy_in_viewed(ist__pjrt_client *client,
   return code;
 }
 
-ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
-                           ist_error *err) {
-  ist__pjrt_client *client = self;
-  ist__pjrt_tensor *tensor = NULL;
+// The same by the plugin's own copy. Takes tensor: a failure frees it.
+static ist_code copy_in_plain(ist__pjrt_client *client,
+                              ist__pjrt_tensor *tensor, void *data,
+                              ist_error *err) {
+  const ist__pjrt *pjrt = &client->plugin.pjrt;
   void *unpacked = NULL;
-  ist_code code = describe(client, source, &tensor, err);
-  if (code != IST_OK) return code;
-  const void *data = placed_bytes(source);
-  if (tensor->permuted) {
-    code = ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                         "%s: a tensor cannot be copied in: it is permuted; "
-                         "needs row-major order",
-                         client->plugin.pjrt.name);
-    goto done;
-  }
-  if (tensor->count > 0 &&
-      (tensor->memory->capability->can & IST_CAN_ADOPT) != 0) {
-    code = copy_in_viewed(client, tensor, placed_bytes(source), err);
-    if (code == IST_OK) *out = tensor;
-    return code;
-  }
+  ist_code code = IST_OK;
   if (tensor->dtype->bits < 8 && tensor->count > 0) {
     unpacked = staging(client, tensor, err);
     if (unpacked == NULL) {
@@ -334,7 +321,7 @@ ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
       goto done;
     }
     ist__view from, to;
-    host_view(tensor, placed_bytes(source), false, NULL, &from);
+    host_view(tensor, data, false, NULL, &from);
     host_view(tensor, unpacked, true, NULL, &to);
     ist__strided_copy(client->env->copy_engine, &from, &to);
     data = unpacked;
@@ -342,10 +329,54 @@ ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
   ist__pjrt_shape shape = shape_of(tensor);
   code = ist__pjrt_from_host(client, tensor->memory, &shape, data,
                              &tensor->buffer, err);
-  if (code == IST_OK) *out = tensor;
+  if (code == IST_OK && tensor->memory->tiled) {
+    code = ist__pjrt_tensor_read_layout(pjrt, tensor->buffer, tensor, err);
+    if (code != IST_OK) ist__pjrt_destroy(pjrt, tensor->buffer);
+  }
 done:
   ist__free(client->env, unpacked);
   if (code != IST_OK) ist__free(client->env, tensor);
+  return code;
+}
+
+// A description of what can be copied in.
+static ist_code describe_copy(const ist__pjrt_client *client,
+                              const ist_placement *source,
+                              ist__pjrt_tensor **out, ist_error *err) {
+  ist_code code = describe(client, source, out, err);
+  if (code != IST_OK || !(*out)->permuted) return code;
+  ist__free(client->env, *out);
+  *out = NULL;
+  return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                       "%s: a tensor cannot be copied in: it is permuted; "
+                       "needs row-major order",
+                       client->plugin.pjrt.name);
+}
+
+ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
+                           ist_error *err) {
+  ist__pjrt_client *client = self;
+  ist__pjrt_tensor *tensor = NULL;
+  ist_code code = describe_copy(client, source, &tensor, err);
+  if (code != IST_OK) return code;
+  // Where the plugin's own copies lie in tiles, programs take them so.
+  bool views = (tensor->memory->capability->can & IST_CAN_ADOPT) != 0 &&
+               !tensor->memory->tiled && tensor->count > 0;
+  code = views ? copy_in_viewed(client, tensor, placed_bytes(source), err)
+               : copy_in_plain(client, tensor, placed_bytes(source), err);
+  if (code == IST_OK) *out = tensor;
+  return code;
+}
+
+ist_code ist__pjrt_copy_in_plainly(ist__pjrt_client *client,
+                                   const ist_placement *source,
+                                   ist__pjrt_tensor **out, ist_error *err) {
+  ist__pjrt_tensor *tensor = NULL;
+  *out = NULL;
+  ist_code code = describe_copy(client, source, &tensor, err);
+  if (code != IST_OK) return code;
+  code = copy_in_plain(client, tensor, placed_bytes(source), err);
+  if (code == IST_OK) *out = tensor;
   return code;
 }
 
@@ -384,7 +415,7 @@ ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
   }
   const int64_t *order = reorder ? ist__pjrt_tensor_order(tensor) : NULL;
   if ((tensor->memory->capability->can & IST_CAN_LEND) != 0 &&
-      !tensor->dynamic) {
+      !tensor->dynamic && !tensor->tiled) {
     return copy_out_lent(client, tensor, order, target, err);
   }
   void *between = staging(client, tensor, err);
@@ -414,7 +445,7 @@ ist_code ist__pjrt_wait(void *self, void *buffer, ist_error *err) {
 static ist_code check_order(const ist__pjrt *pjrt, ist__pjrt_tensor *tensor,
                             ist_error *err) {
   int64_t order[IST_MAX_NDIM] = {0};
-  if (tensor->order_known) return IST_OK;
+  if (tensor->order_known && !tensor->tiled) return IST_OK;
   ist_code code = ist__pjrt_order(pjrt, tensor->buffer, tensor->ndim,
                                   ist__pjrt_tensor_dims(tensor), order, err);
   if (code != IST_OK) return code;
@@ -516,7 +547,12 @@ ist_code ist__pjrt_inspect(void *self, void *buffer, ist_spec *out,
   if (tensor->ndim > 0) {
     memcpy(out->shape, dims, (size_t)tensor->ndim * sizeof(int64_t));
   }
-  ist__layout_from_minor_to_major(tensor->ndim, dims,
-                                  ist__pjrt_tensor_order(tensor), out->strides);
+  // What lies in tiles is told as what it is copied out to.
+  if (tensor->tiled) {
+    ist__layout_row_major(tensor->ndim, dims, out->strides);
+  } else {
+    ist__layout_from_minor_to_major(
+        tensor->ndim, dims, ist__pjrt_tensor_order(tensor), out->strides);
+  }
   return IST_OK;
 }

@@ -19,6 +19,7 @@ typedef struct ist__pjrt_tensor {
   bool is_view;      // of memory that is not the plugin's
   bool permuted;     // else row-major
   bool order_known;  // shape is what the plugin was told or has told
+  bool tiled;        // not dense: read by the plugin alone; order is its tiles'
   bool dynamic;      // padded on the device; the extents here are the true ones
   bool is_borrowed;  // the buffer is a host program's: not deleted or destroyed
   ist_release_fn returned;  // called once when it is not used any more, or NULL
@@ -50,6 +51,11 @@ ist_code ist__pjrt_copy_out(void *self, void *buffer, void *target,
                             uint64_t nbytes, ist_error *err);
 ist_code ist__pjrt_copy_in(void *self, const ist_placement *source, void **out,
                            ist_error *err);
+// The same by the plugin's own copy alone, and never as a view: it lies as the
+// plugin lays out what it is not told to lay out otherwise.
+ist_code ist__pjrt_copy_in_plainly(ist__pjrt_client *client,
+                                   const ist_placement *source,
+                                   ist__pjrt_tensor **out, ist_error *err);
 ist_code ist__pjrt_lend(void *self, void *buffer, ist_loan *out,
                         ist_error *err);
 ist_code ist__pjrt_discard(void *self, void *buffer, ist_error *err);
@@ -59,6 +65,12 @@ ist_code ist__pjrt_adopt(void *self, const ist_placement *source, void **out,
 ist_code ist__pjrt_wait(void *self, void *buffer, ist_error *err);
 ist_code ist__pjrt_inspect(void *self, void *buffer, ist_spec *out,
                            ist_error *err);
+
+// Asks how a buffer lies. Fails: TARGET_LAYOUT (no layout, or one in which
+// nobody knows how it is read), PLUGIN, PLUGIN_SLOT.
+ist_code ist__pjrt_tensor_read_layout(const ist__pjrt *pjrt,
+                                      PJRT_Buffer *buffer,
+                                      ist__pjrt_tensor *tensor, ist_error *err);
 
 // Frees the description alone: its buffer stays.
 PJRT_Buffer *ist__pjrt_tensor_free(const ist__pjrt_client *client,

@@ -97,6 +97,7 @@ ist_code ist__pjrt_probe(ist__pjrt_client *client, ist_error *err) {
       if (known != NULL) {
         *memory->capability = *known->capability;
         memory->physical_order = known->physical_order;
+        memory->tiled = known->tiled;
         memory->findings = known->findings;
       } else {
         code = probe_new(client, d, memory, err);

@@ -28,13 +28,17 @@ ist_code ist__probe_values_at(const void *address, const void *want,
                        "the system does not let an address be tried");
 }
 
-// True when a dense row-major order is told of the six values.
+// Whether a dense row-major order is told of the six values, or tiles are.
 static bool layout_is_right(ist__probe *p, PJRT_Buffer *buffer) {
-  int64_t order[2] = {0, 0};
+  ist__told_layout told;
   ist_error err;
-  ist_code code = ist__pjrt_order(&p->client->plugin.pjrt, buffer, 2,
-                                  ist__probe_six_dims, order, &err);
-  if (code == IST_OK && (order[0] != 1 || order[1] != 0)) {
+  ist_code code = ist__pjrt_layout(&p->client->plugin.pjrt, buffer, 2,
+                                   ist__probe_six_dims, &told, &err);
+  p->memory->tiled = code == IST_OK && told.tile_count > 0;
+  if (code == IST_OK && !told.dense) {
+    code = ist_error_set(&err, IST_ERR_TARGET_LAYOUT, "it is %s", told.why);
+  }
+  if (code == IST_OK && (told.order[0] != 1 || told.order[1] != 0)) {
     code = ist_error_set(&err, IST_ERR_PLUGIN,
                          "another order is told of a row-major buffer");
   }

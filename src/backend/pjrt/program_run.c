@@ -6,6 +6,7 @@
 
 #include "backend/pjrt/buffer.h"
 #include "backend/pjrt/program.h"
+#include "backend/pjrt/program_tiles.h"
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "tensor/layout.h"
@@ -74,7 +75,10 @@ static ist_code check_input(const ist__pjrt_client *client,
                                 (size_t)want->ndim * sizeof(int64_t)) != 0)) {
     return wrong_shape(name, index, tensor, want, err);
   }
-  if (same_order(tensor, want, argument->row_major)) return IST_OK;
+  if (ist__pjrt_tiles_matter(tensor, argument) ||
+      same_order(tensor, want, argument->row_major)) {
+    return IST_OK;
+  }
   return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
                        "%s: the program cannot run: input %zu is laid out in "
                        "another order; needs the program's, row-major as a "
@@ -156,8 +160,9 @@ static bool is_as_told(const ist__pjrt_signature *s, size_t index,
                        ist__pjrt_tensor *tensor) {
   const ist_spec *spec = &s->specs[s->input_count + index];
   const ist__pjrt_argument *argument = &s->arguments[s->input_count + index];
-  bool same = !argument->dynamic && !tensor->dynamic &&
-              tensor->dtype == argument->dtype && tensor->ndim == spec->ndim &&
+  bool same = !argument->dynamic && !tensor->dynamic && !tensor->tiled &&
+              argument->layout.dense && tensor->dtype == argument->dtype &&
+              tensor->ndim == spec->ndim &&
               tensor->permuted == !argument->row_major;
   for (int32_t i = 0; same && i < spec->ndim; i++) {
     same = ist__pjrt_tensor_dims(tensor)[i] == spec->shape[i];
@@ -269,14 +274,49 @@ static ist_code name_deleted(const execution *e, ist_code code,
   return code;
 }
 
+// Lists the inputs' buffers, or copies of those that lie otherwise than the
+// program reads them; what was copied is not given away.
+static ist_code list_inputs(const execution *e, ist_error *err) {
+  const ist__pjrt_signature *s = e->program->signature;
+  const ist_execution *asked = e->asked;
+  ist_code code = IST_OK;
+  for (size_t i = 0; i < s->input_count * e->lists && code == IST_OK; i++) {
+    size_t index = i % s->input_count;
+    ist__pjrt_tensor *tensor = asked->inputs[i];
+    PJRT_Buffer *copy = NULL;
+    e->buffers[i] = tensor->buffer;
+    if (!ist__pjrt_tiles_matter(tensor, &s->arguments[index])) continue;
+    ist__tiled_input input = {e->client,
+                              tensor,
+                              &s->arguments[index],
+                              device_of(e, i / s->input_count),
+                              index,
+                              !asked->never_copy};
+    code = ist__pjrt_lay_out(&input, &copy, err);
+    if (copy == NULL) continue;
+    e->buffers[i] = copy;
+    if (asked->copied != NULL) asked->copied[i] = true;
+    if (asked->donate != NULL) asked->donate[i] = false;
+  }
+  return code;
+}
+
+// Ends the copies, which the plugin keeps for as long as it reads them.
+static void end_copies(const execution *e) {
+  size_t all = e->program->signature->input_count * e->lists;
+  for (size_t i = 0; i < all; i++) {
+    const ist__pjrt_tensor *tensor = e->asked->inputs[i];
+    if (e->buffers[i] != NULL && e->buffers[i] != tensor->buffer) {
+      ist__pjrt_destroy(&e->client->plugin.pjrt, e->buffers[i]);
+    }
+  }
+}
+
 static ist_code call(const execution *e, ist_error *err) {
   const ist__pjrt_program *p = e->program;
   size_t inputs = p->signature->input_count;
   size_t outputs = p->signature->output_count;
   PJRT_Buffer **results = e->buffers + inputs * e->lists;
-  for (size_t i = 0; i < inputs * e->lists; i++) {
-    e->buffers[i] = ((ist__pjrt_tensor *)e->asked->inputs[i])->buffer;
-  }
   for (size_t i = 0; i < e->lists; i++) {
     size_t list = p->portable ? 0 : p->lists[i];
     e->arguments[i] = e->buffers + list * inputs;
@@ -372,7 +412,9 @@ ist_code ist__pjrt_execute(void *self, const ist_execution *asked,
     e.results = (PJRT_Buffer ***)(void *)(e.arguments + e.lists);
   }
   memset(e.buffers, 0, buffers * sizeof(PJRT_Buffer *));
-  code = call(&e, err);
+  code = list_inputs(&e, err);
+  if (code == IST_OK) code = call(&e, err);
+  end_copies(&e);
   ist__free(client->env, memory);
   return code;
 }

@@ -34,27 +34,34 @@ static const ist__dtype *dtype_of(int32_t xla_type) {
   return NULL;
 }
 
-// The order of dimensions that a shape has, when it has one. False, and why,
-// where its tiles leave none.
-static bool order_of(const ist__hlo_shape *shape, int64_t *order, char *why,
-                     size_t size) {
+// How a shape lies; what has no layout is row-major. False, and why in
+// out->why, for a layout that cannot be.
+static bool layout_of(const ist__hlo_shape *shape, ist__told_layout *out) {
+  int64_t row_major[IST_MAX_NDIM];
+  for (int32_t i = 0; i < shape->ndim; i++) {
+    row_major[i] = shape->ndim - 1 - i;
+  }
+  if (!shape->has_order && shape->tile_count > 0) {
+    snprintf(out->why, sizeof out->why, "tiled in no order of dimensions");
+    return false;
+  }
   ist__tiling tiling = {shape->ndim,
                         shape->dims,
-                        shape->minor_to_major,
+                        shape->has_order ? shape->minor_to_major : row_major,
                         shape->tile_dims,
                         shape->tile_ranks,
                         shape->tile_count,
                         1};
-  memcpy(order, shape->minor_to_major, sizeof shape->minor_to_major);
-  if (shape->tile_count == 0) return true;
-  if (shape->has_order) return ist__pjrt_untile(&tiling, order, why, size);
-  snprintf(why, size, "tiled in no order of dimensions");
-  return false;
+  return ist__told_layout_read(&tiling, out);
 }
 
-static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
-                        bool is_input, size_t index, ist_spec *out,
-                        ist_error *err) {
+// Fills in the spec and the layout of a shape; at: of inputs and outputs.
+static ist_code spec_of(const learner *l, const ist__hlo_shape *shape,
+                        bool is_input, size_t index, size_t at) {
+  const ist__pjrt *pjrt = l->pjrt;
+  ist_error *err = l->err;
+  ist_spec *out = &l->signature->specs[at];
+  ist__told_layout *layout = &l->signature->arguments[at].layout;
   const char *what = is_input ? "input" : "output";
   const ist__dtype *dtype = dtype_of(shape->type);
   if (shape->type == IST_HLO_TUPLE) {
@@ -67,14 +74,6 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
                          "%s: %s %zu of the program has XLA type %d; needs a "
                          "type that DLPack has",
                          pjrt->name, what, index, (int)shape->type);
-  }
-  int64_t order[IST_MAX_NDIM];
-  char why[IST_PJRT_WHY];
-  if (!order_of(shape, order, why, sizeof why)) {
-    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                         "%s: %s %zu of the program is %s; needs a dense "
-                         "order of dimensions",
-                         pjrt->name, what, index, why);
   }
   // An output tells its true extents when it is there; its bound is told here.
   if (shape->dynamic && is_input) {
@@ -92,8 +91,15 @@ static ist_code spec_of(const ist__pjrt *pjrt, const ist__hlo_shape *shape,
   out->ndim = shape->ndim;
   memcpy(out->shape, shape->dims, sizeof out->shape);
   memcpy(out->strides, checked.strides, sizeof out->strides);
-  if (shape->has_order) {
-    ist__layout_from_minor_to_major(shape->ndim, shape->dims, order,
+  if (!layout_of(shape, layout)) {
+    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                         "%s: %s %zu of the program is %s; needs a layout "
+                         "that can be followed",
+                         pjrt->name, what, index, layout->why);
+  }
+  // What lies in tiles is told as what it is copied in from and out to.
+  if (layout->dense) {
+    ist__layout_from_minor_to_major(shape->ndim, shape->dims, layout->order,
                                     out->strides);
   }
   return IST_OK;
@@ -106,8 +112,7 @@ static bool learn(void *self, bool is_result, const ist__hlo_shape *shape) {
   if (p == NULL) return true;
   size_t at = is_result ? p->input_count + index : index;
   if (at >= p->input_count + p->output_count) return false;
-  if (spec_of(l->pjrt, shape, !is_result, index, &p->specs[at], l->err) ==
-      IST_OK) {
+  if (spec_of(l, shape, !is_result, index, at) == IST_OK) {
     const ist_spec *spec = &p->specs[at];
     p->arguments[at].dtype = dtype_of(shape->type);
     p->arguments[at].dynamic = shape->dynamic;

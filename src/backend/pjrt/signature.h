@@ -6,6 +6,7 @@
 #define ISTHMUS_BACKEND_PJRT_SIGNATURE_H_
 
 #include "backend/pjrt/client.h"
+#include "backend/pjrt/told_layout.h"
 #include "tensor/dtype.h"
 
 // What is compared on each run, so that a spec need not be read.
@@ -13,6 +14,8 @@ typedef struct ist__pjrt_argument {
   const ist__dtype *dtype;
   bool row_major;
   bool dynamic;  // an output whose extents are known when it is there
+  // On the device; the spec has row-major strides where it is not dense.
+  ist__told_layout layout;
 } ist__pjrt_argument;
 
 typedef struct ist__pjrt_signature {
@@ -32,7 +35,8 @@ void ist__pjrt_executable_end(const ist__pjrt_client *client,
 
 // Reads the signature of an executable. Gives *out, to be freed.
 // Fails: NO_PROGRAMS (it cannot be learned), TUPLE, TARGET_DTYPE,
-// DYNAMIC_SHAPE, SHAPE, OVERFLOW, PLUGIN, PLUGIN_SLOT, NO_ALLOCATION.
+// DYNAMIC_SHAPE, SHAPE, OVERFLOW, TARGET_LAYOUT, PLUGIN, PLUGIN_SLOT,
+// NO_ALLOCATION.
 ist_code ist__pjrt_signature_read(const ist__pjrt_client *client,
                                   PJRT_LoadedExecutable *executable,
                                   ist__pjrt_signature **out, ist_error *err);
