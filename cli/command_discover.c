@@ -17,31 +17,66 @@ static const char variable[] = "PJRT_NAMES_AND_LIBRARY_PATHS";
 
 // ------------------------------------------------------------- the list --
 
-static bool is_same_file(const char *a, const char *b) {
-  struct stat x, y;
-  if (stat(a, &x) != 0 || stat(b, &y) != 0) return strcmp(a, b) == 0;
-  return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+static bool is_same_file(const ist__plugin_entry *a,
+                         const ist__plugin_entry *b) {
+  if (!a->is_there || !b->is_there) return strcmp(a->path, b->path) == 0;
+  return a->device == b->device && a->inode == b->inode;
+}
+
+// A broken entry is listed once for each way that leads to it.
+static bool is_listed(const ist__plugins *plugins,
+                      const ist__plugin_entry *entry) {
+  for (size_t i = 0; i < plugins->count; i++) {
+    const ist__plugin_entry *other = &plugins->at[i];
+    if (is_same_file(other, entry) &&
+        (other->problem[0] == '\0' ||
+         strcmp(other->found_by, entry->found_by) == 0)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool has_room(ist__plugins *plugins, bool broken) {
+  size_t good_count = plugins->count - plugins->broken_count;
+  if (broken ? plugins->broken_count == IST__MOST_BROKEN
+             : good_count == IST__MOST_PLUGINS) {
+    return false;
+  }
+  if (plugins->count < plugins->room) return true;
+  size_t room = plugins->room == 0 ? 16 : plugins->room * 2;
+  ist__plugin_entry *at = ist_allocate(plugins->context, room * sizeof *at, 16);
+  if (at == NULL) return false;
+  if (plugins->count > 0) memcpy(at, plugins->at, plugins->count * sizeof *at);
+  ist_deallocate(plugins->context, plugins->at);
+  plugins->at = at;
+  plugins->room = room;
+  return true;
 }
 
 void ist__plugins_add_broken(ist__plugins *plugins, const char *name,
                              const char *path, const char *found_by,
                              const char *problem) {
-  for (size_t i = 0; i < plugins->count; i++) {
-    const ist__plugin_entry *other = &plugins->at[i];
-    // A broken entry is listed once for each way that leads to it.
-    if (is_same_file(other->path, path) &&
-        (other->problem[0] == '\0' || strcmp(other->found_by, found_by) == 0)) {
-      return;
-    }
+  ist__plugin_entry entry = {0};
+  struct stat facts;
+  bool broken = problem[0] != '\0';
+  int size = snprintf(entry.path, sizeof entry.path, "%s", path);
+  if (size >= (int)sizeof entry.path) return;
+  (void)snprintf(entry.name, sizeof entry.name, "%s", name);
+  (void)snprintf(entry.found_by, sizeof entry.found_by, "%s", found_by);
+  (void)snprintf(entry.problem, sizeof entry.problem, "%s", problem);
+  if (stat(path, &facts) == 0) {
+    entry.is_there = true;
+    entry.device = facts.st_dev;
+    entry.inode = facts.st_ino;
   }
-  if (plugins->count == IST__MOST_PLUGINS) return;
-  ist__plugin_entry *entry = &plugins->at[plugins->count];
-  int size = snprintf(entry->path, sizeof entry->path, "%s", path);
-  if (size >= (int)sizeof entry->path) return;
-  (void)snprintf(entry->name, sizeof entry->name, "%s", name);
-  (void)snprintf(entry->found_by, sizeof entry->found_by, "%s", found_by);
-  (void)snprintf(entry->problem, sizeof entry->problem, "%s", problem);
-  plugins->count++;
+  if (is_listed(plugins, &entry)) return;
+  if (!has_room(plugins, broken)) {
+    plugins->left_out++;
+    return;
+  }
+  plugins->at[plugins->count++] = entry;
+  plugins->broken_count += broken;
 }
 
 void ist__plugins_add(ist__plugins *plugins, const char *name, const char *path,
@@ -158,10 +193,16 @@ ist_code ist__plugins_find(ist_context *context, ist__plugins **out,
                          "the allocator gave none; needs %zu bytes",
                          sizeof *plugins);
   }
-  plugins->count = 0;
+  *plugins = (ist__plugins){.context = context};
   find_in_environment(plugins);
   find_in_packages(plugins);
   return IST_OK;
+}
+
+void ist__plugins_free(ist__plugins *plugins) {
+  ist_context *context = plugins->context;
+  ist_deallocate(context, plugins->at);
+  ist_deallocate(context, plugins);
 }
 
 // ----------------------------------------------------------- which one --
@@ -196,10 +237,11 @@ const ist__plugin_entry *ist__plugins_choose(const ist__plugins *plugins,
   list_names(plugins, names, sizeof names);
   if (name != NULL || count == 0) {
     (void)ist_error_set(err, IST_ERR_NO_BACKEND,
-                        "backend pjrt could not be opened: no plugin %s was "
-                        "found among %s; needs the path of one, or a package "
-                        "that has one",
-                        name != NULL ? name : "", count > 0 ? names : "none");
+                        "backend pjrt could not be opened: no plugin %s%swas "
+                        "found%s%s; needs the path of one, or a package that "
+                        "has one",
+                        name != NULL ? name : "", name != NULL ? " " : "",
+                        count > 0 ? " among " : "", names);
     return NULL;
   }
   (void)ist_error_set(err, IST_ERR_NO_BACKEND,

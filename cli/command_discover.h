@@ -16,10 +16,14 @@
 #ifndef ISTHMUS_CLI_COMMAND_DISCOVER_H_
 #define ISTHMUS_CLI_COMMAND_DISCOVER_H_
 
+#include <sys/types.h>
+
 #include "command.h"
 
+// More of either is hostile; what is broken takes no good one's place.
 enum {
-  IST__MOST_PLUGINS = 64
+  IST__MOST_PLUGINS = 1024,
+  IST__MOST_BROKEN = 64
 };
 
 typedef struct ist__plugin_entry {
@@ -27,16 +31,23 @@ typedef struct ist__plugin_entry {
   char path[4096];    // as it was found
   char found_by[96];  // "PJRT_NAMES_AND_LIBRARY_PATHS", "xla_plugins", ...
   char problem[128];  // why it is no plugin, or ""
+  bool is_there;      // and then which file it is
+  dev_t device;
+  ino_t inode;
 } ist__plugin_entry;
 
 typedef struct ist__plugins {
-  size_t count;
-  ist__plugin_entry at[IST__MOST_PLUGINS];
+  ist_context *context;
+  size_t count, room, broken_count;
+  size_t left_out;  // there was no place for them
+  ist__plugin_entry *at;
 } ist__plugins;
 
-// Gives *out, freed by ist_deallocate. Fails: NO_ALLOCATION.
+// Gives *out, freed by ist__plugins_free. Fails: NO_ALLOCATION.
 ist_code ist__plugins_find(ist_context *context, ist__plugins **out,
                            ist_error *err);
+
+void ist__plugins_free(ist__plugins *plugins);
 
 // The plugin to take: the one called name, or, for NULL, the only one, or the
 // only one that PJRT_NAMES_AND_LIBRARY_PATHS names. NULL, with err, otherwise.

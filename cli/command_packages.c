@@ -9,12 +9,13 @@
 #include <sys/stat.h>
 
 #include "backend/pjrt/elf_symbol.h"
+#include "base/regular_file.h"
 #include "command_discover.h"
 
 static const char *const groups[] = {"jax_plugins", "xla_plugins"};
 
 enum {
-  MOST_RECORD = 8 << 20  // bytes of a list of files that are looked at
+  MOST_LIST = 8 << 20  // bytes of a package's file that is looked at
 };
 
 // A folder's or a library's name without the path.
@@ -110,11 +111,30 @@ static bool site_of(const char *path, char out[4096]) {
   return true;
 }
 
+// What PACKAGE-VERSION.dist-info in site is called.
+static void package_name(const char *path, const char *site, char out[96]) {
+  const char *package = path + strlen(site) + 1;
+  (void)snprintf(out, 96, "%.*s", (int)strcspn(package, "-"), package);
+}
+
+// A file of a package; one that is not to be read is told as broken.
+static FILE *open_list(ist__plugins *plugins, const char *path,
+                       const char *site) {
+  char name[96];
+  uint64_t size = 0;
+  FILE *file = ist__regular_open(path, MOST_LIST, &size);
+  if (file != NULL) return file;
+  package_name(path, site, name);
+  ist__plugins_add_broken(plugins, name, path, "installed packages",
+                          "it is no file of at most 8 MiB that can be read");
+  return NULL;
+}
+
 static void visit_entry_points(ist__plugins *plugins, const char *path,
                                const void *self) {
   char site[4096], line[512];
   const char *group = NULL;
-  FILE *file = site_of(path, site) ? fopen(path, "r") : NULL;
+  FILE *file = site_of(path, site) ? open_list(plugins, path, site) : NULL;
   (void)self;
   if (file == NULL) return;
   while (fgets(line, sizeof line, file) != NULL) {
@@ -143,16 +163,10 @@ static bool is_plugin_name(const char *path) {
 static void visit_record(ist__plugins *plugins, const char *path,
                          const void *self) {
   char site[4096], line[4096], library[8200], name[96], found_by[96];
-  struct stat facts;
   (void)self;
-  if (stat(path, &facts) != 0 || facts.st_size > MOST_RECORD ||
-      !site_of(path, site)) {
-    return;
-  }
-  FILE *file = fopen(path, "r");
-  const char *package = path + strlen(site) + 1;
-  (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(package, "-"),
-                 package);
+  if (!site_of(path, site)) return;
+  FILE *file = open_list(plugins, path, site);
+  package_name(path, site, name);
   (void)snprintf(found_by, sizeof found_by, "files of %.80s", name);
   while (file != NULL && fgets(line, sizeof line, file) != NULL) {
     line[strcspn(line, ",\r\n")] = '\0';

@@ -140,6 +140,7 @@ static void say_installed_json(doctor *d, const ist__plugins *plugins,
     ist__json_close(d->to, '}');
   }
   ist__json_close(d->to, ']');
+  ist__json_uint(d->to, "plugins_left_out", plugins->left_out);
   ist__json_string(d->to, "probe_program", probe);
 }
 
@@ -165,6 +166,10 @@ static void say_installed(doctor *d, const ist__plugins *plugins) {
     if (entry->problem[0] != '\0')
       fprintf(file, "; broken: %s", entry->problem);
     fputc('\n', file);
+  }
+  if (plugins->left_out > 0) {
+    fprintf(file, "  and %zu more, which are broken or too many to list\n",
+            plugins->left_out);
   }
   fputs("unknown plugins are opened first in ", file);
   ist__print_safe(file, there ? probe : "nothing: isthmus-probe is not there");
@@ -229,7 +234,7 @@ int ist__verb_doctor(ist__cmd *cmd) {
   say_environment(&d, plugins);
   if (d.to != NULL) ist__json_close(d.to, ']');
   say_installed(&d, plugins);
-  ist_deallocate(cmd->context, plugins);
+  ist__plugins_free(plugins);
   if (d.to != NULL) {
     if (!d.good) ist__json_error(d.to, "error", &d.err);
     ist__json_close(d.to, '}');

@@ -383,7 +383,7 @@ static ist_code find_plugin(session *s, ist_error *err) {
     *err = cause;
     code = cause.code;
   }
-  ist_deallocate(s->cmd->context, plugins);
+  ist__plugins_free(plugins);
   return code;  // a name that nothing has may still be a path that is wrong
 }
 

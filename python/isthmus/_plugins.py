@@ -5,18 +5,17 @@ name. Nothing is imported, loaded or registered to find them."""
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from . import _core, _errors
 
-if TYPE_CHECKING:
-    import importlib.metadata
-
 _VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
 _GROUPS = ("jax_plugins", "xla_plugins")
+_MOST_LIST = 8 << 20  # bytes of a package's file that is looked at
 
 _Option = str | bool | int | float | list[int] | tuple[int, ...]
 
@@ -78,35 +77,88 @@ def _of_namespaces(site: str) -> Iterator[_Found]:
                 yield from _of_module(folder, folder.name, group)
 
 
+def _lines(path: str) -> list[str] | None:
+    """The lines of a package's file, whatever its bytes; None when it is no
+    regular file, or too large. Pipes and devices are not waited for."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK |
+                       os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        facts = os.fstat(file)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _MOST_LIST:
+            return None
+        with os.fdopen(file, "rb", closefd=False) as opened:
+            data = opened.read(_MOST_LIST)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    return [os.fsdecode(line) for line in data.replace(b"\0", b"").splitlines()]
+
+
+def _of_packages(site: str, file: str) -> Iterator[tuple[str, list[str]] | _Broken]:
+    """The package of each PACKAGE.dist-info/file, and its lines."""
+    try:
+        names = sorted(os.listdir(site))
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(site, name, file)
+        if (name.startswith(".") or not name.endswith(".dist-info")
+                or not os.path.lexists(path)):
+            continue
+        package = name.split("-")[0]
+        lines = _lines(path)
+        if lines is None:
+            yield _Broken(package, path, "installed packages",
+                          "it is no file of at most 8 MiB that can be read")
+        else:
+            yield package, lines
+
+
+def _entries(lines: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Group, name and module of each entry point that is one of ours. Lines
+    that are none are left out."""
+    group = ""
+    for line in map(str.strip, lines):
+        if line.startswith("["):
+            group = line[1:].partition("]")[0]
+            continue
+        name, equals, target = map(str.strip, line.partition("="))
+        module = target.partition(":")[0].partition("[")[0].strip()
+        if (group in _GROUPS and equals and name and module
+                and not line.startswith("#")):
+            yield group, name, module
+
+
 def _of_entry_points(site: str) -> Iterator[_Found]:
-    for dist in _distributions(site):
-        for entry in dist.entry_points:
-            if entry.group not in _GROUPS:
-                continue
-            folder = Path(site, *entry.module.split("."))
-            if not folder.is_dir() and "." in entry.module:
+    for package in _of_packages(site, "entry_points.txt"):
+        if isinstance(package, _Broken):
+            yield package
+            continue
+        for group, name, module in _entries(package[1]):
+            folder = Path(site, *module.split("."))
+            if not folder.is_dir() and "." in module:
                 folder = folder.parent  # a module that is one file
-            yield from _of_module(folder, entry.name,
-                                  f"entry point {entry.group}")
+            yield from _of_module(folder, name, f"entry point {group}")
 
 
 def _of_files(site: str) -> Iterator[_Found]:
-    for dist in _distributions(site):
-        for file in dist.files or ():
-            if not (file.suffix == ".so" and
-                    ("pjrt" in file.name or file.name == "libtpu.so")):
+    for package in _of_packages(site, "RECORD"):
+        if isinstance(package, _Broken):
+            yield package
+            continue
+        for line in package[1]:
+            file = line.partition(",")[0]
+            name = file.rpartition("/")[2]
+            if not (len(name) > 3 and name.endswith(".so") and
+                    ("pjrt" in name or name == "libtpu.so")):
                 continue
-            path = os.path.join(site, str(file))
+            path = f"{site}/{file}"
             if _core.exports_plugin(path):
-                name = Path(str(getattr(dist, "_path"))).name.split("-")[0]
-                yield Plugin(name, path, f"files of {name}")
-
-
-def _distributions(site: str) -> list[importlib.metadata.Distribution]:
-    import importlib.metadata  # slow, and rarely needed
-
-    found = importlib.metadata.distributions(path=[site])
-    return sorted(found, key=lambda dist: str(getattr(dist, "_path", "")))
+                yield Plugin(package[0], path, f"files of {package[0]}")
 
 
 def _all() -> Iterator[_Found]:
@@ -178,9 +230,10 @@ def _choose(name: str | None) -> str:
             "one")
     raise _errors.make(
         _errors.NO_BACKEND,
-        f"backend pjrt could not be opened: no plugin {name or ''} was found "
-        f"among {names or 'none'}; needs the path of one, or a package that "
-        "has one")
+        f"backend pjrt could not be opened: no plugin "
+        f"{name + ' ' if name else ''}was found"
+        f"{' among ' + names if names else ''}; needs the path of one, or a "
+        "package that has one")
 
 
 def open(  # noqa: A001

@@ -131,6 +131,54 @@ def test_broken_entries_are_told_and_do_no_harm(tmp_path):
     assert {e["name"] for e in broken} == {"text", "gone", "odd", "empty"}
 
 
+@pytest.mark.parametrize("file", ["entry_points.txt", "RECORD"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "huge", "folder"])
+def test_what_is_no_file_of_a_package_is_told_and_not_read(tmp_path, file, kind):
+    path = put(tmp_path / "jax_plugins" / "good" / "p.so", None)
+    odd = tmp_path / "odd-1.dist-info" / file
+    odd.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(odd)
+    elif kind == "device":
+        odd.symlink_to("/dev/zero")
+    elif kind == "folder":
+        odd.mkdir()
+    else:
+        with odd.open("wb") as opened:
+            opened.truncate(1 << 40)
+    good, broken = both(tmp_path, environment(tmp_path))
+    assert good == [("good", path, "jax_plugins")]
+    assert [e["name"] for e in broken] == ["odd"]
+    assert "8 MiB" in broken[0]["problem"]
+
+
+@pytest.mark.parametrize("file, text", [
+    ("entry_points.txt", b"\xff"), ("RECORD", b"\xff,,"), ("RECORD", b"a,b,c,d"),
+    ("RECORD", b"x_pjrt.so,,no number"), ("RECORD", b"a\0_pjrt.so,,"),
+    ("entry_points.txt", b"[jax_plugins]\nx="),
+    ("entry_points.txt", b"[jax_plugins]\nno pair\n= y\nx = :z"),
+    ("entry_points.txt", b"[console_scripts]\nbad")])
+def test_malformed_package_hides_no_other_one(tmp_path, file, text):
+    path = put(tmp_path / "pjrt_good.so", None)
+    put(tmp_path / "a-1.dist-info" / file, "")
+    (tmp_path / "a-1.dist-info" / file).write_bytes(text)
+    put(tmp_path / "b-1.dist-info" / "RECORD", "pjrt_good.so,,\n")
+    good, broken = both(tmp_path, environment(tmp_path))
+    assert good == [("b", path, "files of b")] and broken == []
+
+
+def test_broken_plugins_hide_no_good_one(tmp_path):
+    for i in range(100):
+        (tmp_path / "jax_plugins" / f"a{i}").mkdir(parents=True)
+    path = put(tmp_path / "jax_plugins" / "good" / "p.so", None)
+    env = {VARIABLE: "", **environment(tmp_path)}
+    assert by_command(tmp_path, env)[0] == [("good", path, "jax_plugins")]
+    done = cli_env.run(tmp_path, "doctor", env=env)
+    assert b"and 36 more" in done.out
+    files(tmp_path)
+    assert run(tmp_path, env).code == 0
+
+
 def test_virtual_environment_and_python_on_the_path_are_found(tmp_path):
     site = tmp_path / "venv" / "lib" / "python3.12" / "site-packages"
     path = put(site / "jax_plugins" / "mine" / "p.so", None)
@@ -196,6 +244,7 @@ def test_run_without_any_plugin_says_what_it_needs(tmp_path):
     files(tmp_path)
     done = run(tmp_path, environment())
     assert done.code == 1
+    assert "no plugin was found; needs the path" in done.lines[0]
     assert done.lines[0].endswith("[IST_ERR_NO_BACKEND 301]")
 
 

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/pjrt_support.h"
 #include "support/temp_folder.h"
@@ -69,11 +71,42 @@ static void broken_file__is_read_safely(void **state) {
   temp_folder_remove(&folder);
 }
 
+// A file of a terabyte without blocks whose headers claim all there is.
+static void claims_of_a_sparse_file__are_not_believed(void **state) {
+  (void)state;
+  unsigned char bytes[64 * 3] = "\177ELF";
+  const uint16_t one = 1, size = 64, count = 2;
+  const uint32_t dynsym = 11, link = 1;
+  const uint64_t table = 64, offset = 4096, huge = UINT64_C(1) << 60;
+  bytes[4] = 2;
+  bytes[5] = *(const unsigned char *)&one == 1 ? 1 : 2;
+  memcpy(bytes + 40, &table, 8);
+  memcpy(bytes + 58, &size, 2);
+  memcpy(bytes + 60, &count, 2);
+  memcpy(bytes + 64 + 4, &dynsym, 4);
+  for (int i = 1; i < 3; i++) {
+    memcpy(bytes + 64 * i + 24, &offset, 8);
+    memcpy(bytes + 64 * i + 32, &huge, 8);
+    memcpy(bytes + 64 * i + 40, &link, 4);
+  }
+  temp_folder folder;
+  temp_folder_make(&folder);
+  const char *path = temp_file_write(&folder, "huge.so", bytes, sizeof bytes);
+  assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+  assert_int_equal(ist__elf_exports(path, "GetPjrtApi"), IST__ELF_UNKNOWN);
+  remove(path);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_int_equal(ist__elf_exports(path, "GetPjrtApi"), IST__ELF_UNKNOWN);
+  remove(path);
+  temp_folder_remove(&folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       ON_EACH_PLUGIN(export_of_a_plugin__is_found),
       cmocka_unit_test(symbol_that_is_needed__is_no_export),
       cmocka_unit_test(what_is_no_library__is_unknown),
+      cmocka_unit_test(claims_of_a_sparse_file__are_not_believed),
       cmocka_unit_test(broken_file__is_read_safely),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/types.h>
+
+#include "base/regular_file.h"
 
 enum {
   DYNSYM = 11,     // sh_type of the table of dynamic symbols
@@ -19,6 +20,9 @@ enum {
   PIECE = 4096,    // bytes read at once
   MOST_PLACES = 8  // where the name stands among all names
 };
+
+// Of a table's bytes; the largest that are known have some tens of millions.
+#define MOST_TABLE (UINT64_C(256) << 20)
 
 typedef struct section {
   uint64_t type, offset, size, link;
@@ -114,7 +118,8 @@ static ist__elf_answer search(FILE *file, const char *name) {
     if (!read_section(file, table, i, &symbols)) return IST__ELF_UNKNOWN;
     if (symbols.type != DYNSYM) continue;
     if (!read_section(file, table, symbols.link, &names) ||
-        symbols.offset > INT64_MAX / 2 || names.offset > INT64_MAX / 2) {
+        symbols.offset > INT64_MAX / 2 || names.offset > INT64_MAX / 2 ||
+        symbols.size > MOST_TABLE || names.size > MOST_TABLE) {
       return IST__ELF_UNKNOWN;
     }
     int found = find_places(file, &names, name, places);
@@ -126,11 +131,8 @@ static ist__elf_answer search(FILE *file, const char *name) {
 }
 
 ist__elf_answer ist__elf_exports(const char *path, const char *name) {
-  struct stat facts;
-  if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return IST__ELF_UNKNOWN;
-  }
-  FILE *file = fopen(path, "rb");
+  uint64_t size = 0;
+  FILE *file = ist__regular_open(path, INT64_MAX, &size);
   if (file == NULL) return IST__ELF_UNKNOWN;
   ist__elf_answer answer = search(file, name);
   fclose(file);
