@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "command_discover.h"
 
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -119,13 +118,8 @@ static void scan_prefix(ist__plugins *plugins, const char *prefix) {
       "lib/python3*/site-packages", "lib64/python3*/site-packages",
       "local/lib/python3*/dist-packages", "lib/python3/dist-packages"};
   for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-    char pattern[4096];
-    glob_t found = {0};
-    if (snprintf(pattern, sizeof pattern, "%s/%s", prefix, folders[i]) >=
-            (int)sizeof pattern ||
-        glob(pattern, GLOB_NOSORT, NULL, &found) != 0) {
-      continue;
-    }
+    glob_t found;
+    if (!ist__plugins_glob(prefix, folders[i], &found)) continue;
     for (size_t k = 0; k < found.gl_pathc; k++) {
       ist__plugins_scan(plugins, found.gl_pathv[k]);
     }

@@ -16,6 +16,7 @@
 #ifndef ISTHMUS_CLI_COMMAND_DISCOVER_H_
 #define ISTHMUS_CLI_COMMAND_DISCOVER_H_
 
+#include <glob.h>
 #include <sys/types.h>
 
 #include "command.h"
@@ -61,6 +62,10 @@ void ist__plugins_add(ist__plugins *plugins, const char *name, const char *path,
 void ist__plugins_add_broken(ist__plugins *plugins, const char *name,
                              const char *path, const char *found_by,
                              const char *problem);
+
+// Finds what fits a pattern below a folder, in order; the folder's own name is
+// no pattern. False when nothing does; else out is freed by globfree.
+bool ist__plugins_glob(const char *folder, const char *pattern, glob_t *out);
 
 // Looks through one folder of packages.
 void ist__plugins_scan(ist__plugins *plugins, const char *site);

@@ -3,7 +3,6 @@
 // namespace packages, entry points, lists of installed files.
 
 #define _GNU_SOURCE
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,18 +23,26 @@ static const char *last_name(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
+bool ist__plugins_glob(const char *folder, const char *pattern, glob_t *out) {
+  char whole[2 * 4096];
+  size_t used = 0;
+  for (const char *c = folder; *c != '\0'; c++) {
+    if (used + 2 >= sizeof whole) return false;
+    if (strchr("*?[]\\", *c) != NULL) whole[used++] = '\\';
+    whole[used++] = *c;
+  }
+  size_t left = sizeof whole - used;
+  int size = snprintf(whole + used, left, "/%s", pattern);
+  return size > 0 && (size_t)size < left && glob(whole, 0, NULL, out) == 0;
+}
+
 // Calls visit for each path that a pattern below a folder fits, in order.
 static void each(ist__plugins *plugins, const char *folder, const char *pattern,
                  void (*visit)(ist__plugins *plugins, const char *path,
                                const void *self),
                  const void *self) {
-  char whole[4096];
-  glob_t found = {0};
-  if (snprintf(whole, sizeof whole, "%s/%s", folder, pattern) >=
-          (int)sizeof whole ||
-      glob(whole, 0, NULL, &found) != 0) {
-    return;
-  }
+  glob_t found;
+  if (!ist__plugins_glob(folder, pattern, &found)) return;
   for (size_t i = 0; i < found.gl_pathc; i++) {
     visit(plugins, found.gl_pathv[i], self);
   }

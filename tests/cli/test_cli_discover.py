@@ -67,12 +67,40 @@ def both(folder, env):
     return good, broken
 
 
+def by_environment(folder, prefix):
+    """The paths that the command finds in the packages of VIRTUAL_ENV."""
+    env = {k: v for k, v in os.environ.items()
+           if k not in ("ISTHMUS_SITE_PACKAGES", VARIABLE)}
+    done = subprocess.run([str(cli_env.COMMAND), "doctor", "--json"], cwd=folder,
+                          env={**env, "VIRTUAL_ENV": str(prefix)},
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return [entry["path"] for entry in json.loads(done.stdout)["plugins"]]
+
+
 @pytest.mark.parametrize("group", ["jax_plugins", "xla_plugins"])
 def test_namespace_package_is_looked_through(tmp_path, group):
     path = put(tmp_path / group / "mine" / "plugin.so", None)
     put(tmp_path / group / "mine" / "helper.so", "no library")
     put(tmp_path / group / "__pycache__" / "x.pyc", "")
     assert both(tmp_path, environment(tmp_path)) == ([("mine", path, group)], [])
+
+
+@pytest.mark.parametrize("name", ["env[12]", "env*", "env?", "env\\1"])
+def test_folder_with_the_signs_of_a_pattern_is_itself_only(tmp_path, name):
+    folder, other = tmp_path / name, tmp_path / "env1"
+    put(other / "jax_plugins" / "wrong" / "plugin.so", None)
+    put(other / "lib" / "python3.11" / "site-packages" / "jax_plugins" / "wrong"
+        / "plugin.so", None)
+    paths = [put(folder / "jax_plugins" / "mine" / "plugin.so", None),
+             put(folder / "x" / "pjrt_x.so", None)]
+    put(folder / "x-1.dist-info" / "METADATA", "Name: x\nVersion: 1\n")
+    put(folder / "x-1.dist-info" / "RECORD", "x/pjrt_x.so,,\n")
+    good, broken = both(tmp_path, environment(folder))
+    assert [path for _, path, _ in good] == paths and broken == []
+    path = put(folder / "lib" / "python3.11" / "site-packages" / "jax_plugins"
+               / "mine" / "plugin.so", None)
+    assert by_environment(tmp_path, folder) == [path]
 
 
 @pytest.mark.parametrize("target", ["a.module", "a.module:start", "a.module.file"])
