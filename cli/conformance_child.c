@@ -13,6 +13,7 @@
 #include "backend/context.h"
 #include "backend/pjrt/pjrt_backend.h"
 #include "backend/pjrt/pjrt_report.h"
+#include "base/signal_name.h"
 #include "conformance_check.h"
 
 // Longer than any check takes, on a busy machine too.
@@ -164,27 +165,6 @@ static void live(ist__cmd *cmd, const char *path, const progress *from,
 
 // ---- in the parent
 
-static const char *signal_name(int number) {
-  switch (number) {
-    case SIGABRT:
-      return "SIGABRT";
-    case SIGSEGV:
-      return "SIGSEGV";
-    case SIGBUS:
-      return "SIGBUS";
-    case SIGFPE:
-      return "SIGFPE";
-    case SIGILL:
-      return "SIGILL";
-    case SIGTRAP:
-      return "SIGTRAP";
-    case SIGKILL:
-      return "SIGKILL";
-    default:
-      return "a signal";
-  }
-}
-
 // The first line that a check that died wrote to standard error and that says
 // something, without the time and place that logs put before it.
 static void last_words(int said, int64_t from, char *out, size_t size) {
@@ -208,7 +188,7 @@ static void bury(int status, const char *words, char *out, size_t size) {
                    SECONDS_OF_A_CHECK, words);
   } else if (WIFSIGNALED(status)) {
     (void)snprintf(out, size, "it killed the process: %s%s",
-                   signal_name(WTERMSIG(status)), words);
+                   ist__signal_name_make(WTERMSIG(status)).text, words);
   } else {
     (void)snprintf(out, size, "it ended the process with status %d%s",
                    WEXITSTATUS(status), words);

@@ -18,6 +18,7 @@
 #include "backend/pjrt/child_speech.h"
 #include "backend/pjrt/child_wire.h"
 #include "base/errno_text.h"
+#include "base/signal_name.h"
 
 extern char **environ;
 
@@ -206,24 +207,6 @@ static void finish(talk *t) {
 
 // ---- what came of it
 
-static const struct {
-  int number;
-  const char *name;
-} signal_names[] = {{SIGABRT, "SIGABRT"}, {SIGSEGV, "SIGSEGV"},
-                    {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-                    {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"},
-                    {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"},
-                    {SIGSYS, "SIGSYS"},   {SIGPIPE, "SIGPIPE"}};
-
-static void say_signal(int32_t number, ist__text *out) {
-  for (size_t i = 0; i < sizeof signal_names / sizeof signal_names[0]; i++) {
-    if (signal_names[i].number != number) continue;
-    ist__text_add(out, "%s", signal_names[i].name);
-    return;
-  }
-  ist__text_add(out, "signal %d", (int)number);
-}
-
 static void say_end(const talk *t, ist__text *out) {
   const ist__child_answer *answer = &t->answer;
   switch (answer->end) {
@@ -232,8 +215,8 @@ static void say_end(const talk *t, ist__text *out) {
                     (int)answer->number);
       return;
     case IST__CHILD_SIGNAL:
-      ist__text_add(out, "it died of ");
-      say_signal(answer->number, out);
+      ist__text_add(out, "it died of %s",
+                    ist__signal_name_make(answer->number).text);
       return;
     case IST__CHILD_LATE:
       ist__text_add(out, "it had not ended after %g s",
@@ -311,8 +294,8 @@ static void note_loss(const talk *t, ist__pjrt_losses *losses) {
     ist__text_add(&how, "ends the process: exit status %d",
                   (int)answer->number);
   } else {
-    ist__text_add(&how, "kills the process: ");
-    say_signal(answer->number, &how);
+    ist__text_add(&how, "kills the process: %s",
+                  ist__signal_name_make(answer->number).text);
   }
 }
 
