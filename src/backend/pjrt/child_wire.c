@@ -14,6 +14,12 @@
 
 // ---- options
 
+// The kinds cross as their numbers, which are those of PJRT (plugin.c).
+_Static_assert(IST_OPTION_STRING == 0 && IST_OPTION_INT64 == 1 &&
+                   IST_OPTION_INT64_LIST == 2 && IST_OPTION_FLOAT == 3 &&
+                   IST_OPTION_BOOL == 4,
+               "a request of another build of this version would be misread");
+
 static void add_value(const ist_option *option, ist__text *out) {
   switch (option->kind) {
     case IST_OPTION_STRING:
@@ -97,7 +103,8 @@ static bool read_option(char **at, const char *end, ist_option *out,
   }
   *at = text + name + value + 1;
   text[name + value] = '\0';
-  // The name moves over the newline before it, so that a NUL fits after it.
+  // Name and value touch, so there is no place for the NUL between them: the
+  // name moves one to the left, over the newline that ends the line of sizes.
   memmove(text - 1, text, name);
   text[name - 1] = '\0';
   *out = (ist_option){.name = text - 1, .kind = (ist_option_kind)kind};

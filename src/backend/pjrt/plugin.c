@@ -336,11 +336,19 @@ ist_code ist__plugin_check_option(const ist__pjrt *pjrt,
   return check_known(pjrt, option, err);
 }
 
+_Static_assert(
+    (int)IST_OPTION_STRING == (int)PJRT_NamedValue_kString &&
+        (int)IST_OPTION_INT64 == (int)PJRT_NamedValue_kInt64 &&
+        (int)IST_OPTION_INT64_LIST == (int)PJRT_NamedValue_kInt64List &&
+        (int)IST_OPTION_FLOAT == (int)PJRT_NamedValue_kFloat &&
+        (int)IST_OPTION_BOOL == (int)PJRT_NamedValue_kBool,
+    "a kind of option is cast to PJRT's, and an index of kind_names");
+
 static PJRT_NamedValue named_value(const ist_option *option) {
   PJRT_NamedValue value = {.struct_size = PJRT_NamedValue_SIZE};
   value.name = option->name;
   value.name_size = strlen(option->name);
-  value.type = (int32_t)option->kind;  // the two lists are numbered alike
+  value.type = (int32_t)option->kind;
   value.value_size = 1;
   switch (option->kind) {
     case IST_OPTION_STRING:
