@@ -216,6 +216,68 @@ static void write_script(const char *path, const char *before) {
   assert_int_equal(chmod(path, 0700), 0);
 }
 
+// Whoever holds the file still lives: a read of the pipe ends with the last.
+static void make_leash(const char *path, int *out) {
+  assert_int_equal(mkfifo(path, 0600), 0);
+  *out = open(path, O_RDONLY | O_NONBLOCK);
+  assert_true(*out >= 0);
+}
+
+static void await_all_dead(int leash) {
+  char byte;
+  assert_int_equal(fcntl(leash, F_SETFL, 0), 0);
+  assert_int_equal(read(leash, &byte, 1), 0);
+  close(leash);
+}
+
+static void *open_once(void *arg);
+
+// A program that never answers, one that is stopped in the middle, one that
+// closes its end and lives on, and one that leaves a process behind. Everybody
+// who waits for the one child is told.
+static void endless_probe__is_killed_with_its_group(void **state) {
+  (void)state;
+  static const struct {
+    const char *script;
+    ist_code code;
+    int32_t deadline_ms;
+  } cases[] = {
+      {"sleep 1000; exit", IST_ERR_PROBE_MISSING, 50},
+      {"kill -STOP $$", IST_ERR_PROBE_MISSING, 50},
+      {"echo isthmus-probe 2; kill -STOP $$", IST_ERR_PLUGIN_CRASHED, 1500},
+      {"exec >&-; sleep 1000; exit", IST_ERR_PROBE_MISSING, 50},
+      {"sleep 1000 & exit", IST_ERR_PROBE_MISSING, 50}};
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    temp_folder folder;
+    char script[1100], pipe[1100], lines[2400];
+    int leash = -1, before = count_descriptors();
+    temp_folder_make(&folder);
+    snprintf(script, sizeof script, "%s/endless", folder.path);
+    snprintf(pipe, sizeof pipe, "%s/leash", folder.path);
+    snprintf(lines, sizeof lines, "exec 9>'%s'\n%s", pipe, cases[i].script);
+    make_leash(pipe, &leash);
+    write_script(script, lines);
+    host h;
+    host_make(&h, "", script, cases[i].deadline_ms);
+    h.context->verdicts.grace_ms = 50;
+    pthread_t threads[3];
+    for (size_t k = 0; k < COUNT_OF(threads); k++) {
+      assert_int_equal(pthread_create(&threads[k], NULL, open_once, &h), 0);
+    }
+    for (size_t k = 0; k < COUNT_OF(threads); k++) {
+      void *code = NULL;
+      pthread_join(threads[k], &code);
+      assert_int_equal((ist_code)(uintptr_t)code, cases[i].code);
+    }
+    await_all_dead(leash);
+    host_end(&h);
+    unlink(script);
+    unlink(pipe);
+    temp_folder_remove(&folder);
+    assert_int_equal(count_descriptors(), before);
+  }
+}
+
 // For another processor it is started by a script with an emulator, which wants
 // more memory than any limit here.
 static bool is_emulated(void) {
@@ -499,6 +561,7 @@ int main(void) {
       cmocka_unit_test(last_words__are_folded_and_logged_whole),
       cmocka_unit_test(endless_talk__takes_no_memory),
       cmocka_unit_test(hanging_plugin__is_killed_at_the_deadline),
+      cmocka_unit_test(endless_probe__is_killed_with_its_group),
       cmocka_unit_test(greedy_plugin__harms_itself_only),
       cmocka_unit_test(program_that_ends_early__is_not_the_plugins_crash),
       cmocka_unit_test(nothing_is_inherited__that_hurts),

@@ -23,9 +23,7 @@
 extern char **environ;
 
 enum {
-  DEADLINE_MS = 120 * 1000,
-  // The program keeps the deadline; later than this it is given up itself.
-  GRACE_MS = 10 * 1000
+  DEADLINE_MS = 120 * 1000
 };
 
 enum {
@@ -43,6 +41,7 @@ typedef struct talk {
   uint64_t losses;                 // known before
   int ours[PIPES], theirs[PIPES];  // -1: closed
   pid_t pid;
+  bool late;  // no answer came, not even of the deadline
   ist__child_answer answer;
   ist__speech speech;
 } talk;
@@ -179,12 +178,13 @@ static void drain(talk *t) {
 }
 
 static void listen_to(talk *t) {
-  int64_t end = now_ms() + t->deadline_ms + GRACE_MS;
+  int64_t end = now_ms() + t->deadline_ms + t->child->grace_ms;
   while (t->ours[ANSWER] >= 0) {
     struct pollfd fds[2] = {{.fd = t->ours[ANSWER], .events = POLLIN},
                             {.fd = t->ours[SPEECH], .events = POLLIN}};
     int64_t left = end - now_ms();
-    if (left <= 0) break;
+    t->late = left <= 0;
+    if (t->late) break;
     if (poll(fds, 2, left < INT32_MAX ? (int)left : INT32_MAX) < 0) {
       if (errno != EINTR && errno != EAGAIN) break;
       continue;
@@ -195,13 +195,34 @@ static void listen_to(talk *t) {
   drain(t);
 }
 
-// The program ends when its pipe is closed, at the latest.
+// Waits for the program's end, in short turns that grow: a host may have no
+// use of SIGCHLD. False when somebody else has collected it; else its number
+// stays taken, whether it has ended or its time is up.
+static bool is_left(pid_t pid, int64_t end) {
+  struct timespec turn = {.tv_nsec = 100 * 1000};
+  for (;;) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+      return errno != ECHILD;
+    }
+    if (info.si_pid == pid || now_ms() >= end) return true;
+    (void)nanosleep(&turn, NULL);
+    if (turn.tv_nsec < 20 * 1000 * 1000) turn.tv_nsec *= 2;
+  }
+}
+
+// The program ends when its pipe is closed, at the latest; what does not is
+// killed.
 static void finish(talk *t) {
   for (int i = 0; i < PIPES; i++) {
     shut(&t->ours[i]);
     shut(&t->theirs[i]);
   }
   if (t->pid <= 0) return;
+  int64_t grace = t->late ? 0 : t->child->grace_ms;
+  if (!is_left(t->pid, now_ms() + grace)) return;
+  // With it goes what it may have left behind in its group.
+  (void)kill(-t->pid, SIGKILL);
   while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
@@ -330,6 +351,9 @@ static ist_code ask_once(const ist__env *env, const ist__child *child,
   if (code == IST_OK) code = start(&t, err);
   if (code == IST_OK) {
     listen_to(&t);
+    if (t.late && t.answer.end == IST__CHILD_UNKNOWN) {
+      t.answer.end = IST__CHILD_LATE;
+    }
     code = judge(&t, err);
     *out_held = t.answer.greeted && would_repeat(&t.answer);
     if (code == IST_ERR_PLUGIN_CRASHED) note_loss(&t, losses);

@@ -7,9 +7,10 @@
 // process group of its own, and gets one SIGCHLD. Nothing here depends on who
 // waits for that child: how the plugin ended is told by the program, which
 // watches the plugin in a child of its own, over a pipe; a waitpid(-1)
-// elsewhere, or SIGCHLD ignored, only takes the zombie from us. No signal is
-// sent from here, so none can hit a process that got the number later: on a
-// closed pipe the program kills the plugin's group and ends.
+// elsewhere, or SIGCHLD ignored, only takes the zombie from us. On a closed
+// pipe the program kills the plugin's group and ends. One that does not, or is
+// not ours, is killed with its group, but only while its number is still taken
+// by our child, so that no signal hits a process that got the number later.
 
 #ifndef ISTHMUS_BACKEND_PJRT_CHILD_H_
 #define ISTHMUS_BACKEND_PJRT_CHILD_H_
@@ -20,6 +21,7 @@
 typedef struct ist__child {
   const char *program;  // as ist_context_options has it; may be NULL
   int32_t deadline_ms;  // 0: the default
+  int32_t grace_ms;     // later than this the program is killed itself
   int32_t report;       // make a report on this device, too; -1: open only
   const char *path;     // as the caller named the plugin, for messages
   const ist__plugin_file *file;

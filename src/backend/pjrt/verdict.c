@@ -15,6 +15,10 @@
 
 extern char **environ;
 
+enum {
+  GRACE_MS = 10 * 1000
+};
+
 typedef struct verdict_key {
   dev_t device;
   ino_t inode;
@@ -52,6 +56,7 @@ ist_code ist__verdicts_open(ist__verdicts *verdicts, const ist__env *env,
                          "%d; needs 0 or more",
                          (int)options->probe_deadline_ms);
   }
+  verdicts->grace_ms = GRACE_MS;
   verdicts->deadline_ms = options->probe_deadline_ms;
   if (options->probe_program != NULL) {
     size_t size = strlen(options->probe_program) + 1;
@@ -240,6 +245,7 @@ static ist__child child_of(const ist__verdicts *verdicts,
                            const ist__origin *origin, int32_t report) {
   return (ist__child){.program = verdicts->program,
                       .deadline_ms = verdicts->deadline_ms,
+                      .grace_ms = verdicts->grace_ms,
                       .report = report,
                       .path = origin->path,
                       .file = &origin->file,

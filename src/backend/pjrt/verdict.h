@@ -29,6 +29,7 @@ typedef struct ist__verdicts {
   size_t count;
   char *program;  // the context's option, or NULL
   int32_t deadline_ms;
+  int32_t grace_ms;  // how much later isthmus-probe is given up itself
 } ist__verdicts;
 
 // On failure there is something to close, too. Fails: ARGUMENT, NO_ALLOCATION.
