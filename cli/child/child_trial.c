@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,21 +20,52 @@
 
 #include "backend/context.h"
 #include "backend/pjrt/pjrt_report.h"
+#include "base/alloc.h"
+
+// Reads standard input to its end, however long it is: the options of a host
+// that holds them as well. *out ends in a NUL. NULL when it cannot be read.
+static char *read_input(const ist__env *env, size_t *out_size) {
+  size_t room = 64 * 1024, used = 0;
+  char *bytes = ist__alloc(env, room, 1);
+  while (bytes != NULL) {
+    if (used == room - 1) {
+      char *more = ist__alloc(env, 2 * room, 1);
+      if (more != NULL) memcpy(more, bytes, used);
+      ist__free(env, bytes);
+      bytes = more;
+      room *= 2;
+      continue;
+    }
+    ssize_t got = read(STDIN_FILENO, bytes + used, room - 1 - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      bytes[used] = '\0';
+      *out_size = used;
+      if (got == 0) return bytes;
+      ist__free(env, bytes);
+      return NULL;
+    }
+    used += (size_t)got;
+  }
+  return NULL;
+}
 
 bool ist__trial_read(ist__trial_request *request) {
-  size_t used = 0;
-  for (;;) {
-    ssize_t got = read(STDIN_FILENO, request->bytes + used,
-                       sizeof request->bytes - 1 - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return false;
-    if (got == 0) break;
-    used += (size_t)got;
-    if (used == sizeof request->bytes - 1) break;
+  ist__env env;
+  size_t size = 0;
+  ist__env_init(&env, NULL);
+  request->bytes = read_input(&env, &size);
+  if (request->bytes == NULL || size / IST__CHILD_OPTION >= INT_MAX) {
+    return false;
   }
-  request->bytes[used] = '\0';
-  request->count = ist__child_options(request->bytes, used, request->options,
-                                      IST__TRIAL_OPTIONS, request->numbers);
+  int room = (int)(size / IST__CHILD_OPTION) + 1;
+  request->options = ist__alloc(&env, (size_t)room * sizeof *request->options,
+                                _Alignof(max_align_t));
+  request->numbers =
+      ist__alloc(&env, (size / 2 + 1) * sizeof(int64_t), _Alignof(max_align_t));
+  if (request->options == NULL || request->numbers == NULL) return false;
+  request->count = ist__child_options(request->bytes, size, request->options,
+                                      room, request->numbers);
   return request->count >= 0;
 }
 

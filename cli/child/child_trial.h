@@ -12,10 +12,6 @@
 
 #include "backend/pjrt/child_wire.h"
 
-enum {
-  IST__TRIAL_OPTIONS = 256
-};
-
 // Memory that a trial shares with who watches it: the step that it is in, and
 // for which capability, kept where it is left when the trial dies. Words, since
 // any thread may write it. The verdict comes this way too: a plugin may close
@@ -31,13 +27,14 @@ typedef struct ist__trial_request {
   const char *path;
   int32_t device;  // of a report; -1: none is to be made
   uint64_t losses;
-  char bytes[IST__CHILD_REQUEST + 1];
-  int64_t numbers[IST__CHILD_REQUEST];
-  ist_option options[IST__TRIAL_OPTIONS];
+  char *bytes;
+  int64_t *numbers;
+  ist_option *options;
   int count;
 } ist__trial_request;
 
-// Reads the options from standard input, to its end.
+// Reads the options from standard input, to its end. What they take is freed
+// with the process.
 bool ist__trial_read(ist__trial_request *request);
 
 // Words of a step as text.

@@ -419,6 +419,66 @@ static void verdict__is_held_for_file_options_and_environment(void **state) {
   counted_end(&c);
 }
 
+// However many options, and however long: the plugin itself has the word.
+static void request__may_be_of_any_size(void **state) {
+  (void)state;
+  enum {
+    MANY = 3000,
+    LONG = 3 << 20
+  };
+  host h;
+  static ist_option many[MANY];
+  static char text[LONG];
+  static int64_t list[40000];
+  memset(text, 'x', sizeof text - 1);
+  for (size_t i = 0; i < COUNT_OF(list); i++) list[i] = INT64_MIN;
+  for (size_t i = 0; i < MANY; i++) {
+    many[i] = (ist_option){
+        .name = "cpu_device_count", .kind = IST_OPTION_INT64, .int64 = 1};
+  }
+  host_make(&h, "", NULL, 0);
+  ist_backend_options options = {.struct_size = sizeof options,
+                                 .path = h.plugin,
+                                 .options = many,
+                                 .option_count = MANY};
+  assert_ok(ist_backend_open(h.context, "pjrt", &options, &h.backend, &h.err),
+            h.err);
+  // The last one is looked at: it is the plugin that has no such option.
+  const ist_option last[] = {
+      {.name = "color", .kind = IST_OPTION_STRING, .string = text},
+      {.name = "hues",
+       .kind = IST_OPTION_INT64_LIST,
+       .list = list,
+       .list_size = COUNT_OF(list)}};
+  for (size_t i = 0; i < COUNT_OF(last); i++) {
+    ist_backend *none = NULL;
+    many[MANY - 1] = last[i];
+    assert_refused(ist_backend_open(h.context, "pjrt", &options, &none, &h.err),
+                   IST_ERR_PLUGIN, h.err, last[i].name);
+    assert_null(none);
+  }
+  host_end(&h);
+}
+
+// It ends while the request is still being sent.
+static void program_that_reads_nothing__is_told_as_ever(void **state) {
+  (void)state;
+  static char text[3 << 20];
+  memset(text, 'x', sizeof text - 1);
+  const ist_option option = {
+      .name = "color", .kind = IST_OPTION_STRING, .string = text};
+  host h;
+  host_make(&h, "", "/bin/true", 0);
+  ist_backend_options options = {.struct_size = sizeof options,
+                                 .path = h.plugin,
+                                 .options = &option,
+                                 .option_count = 1};
+  assert_refused(
+      ist_backend_open(h.context, "pjrt", &options, &h.backend, &h.err),
+      IST_ERR_PROBE_MISSING, h.err, "did not answer");
+  host_end(&h);
+}
+
 static void *open_once(void *arg) {
   host *h = arg;
   ist_backend_options options = {.struct_size = sizeof options,
@@ -562,6 +622,8 @@ int main(void) {
       cmocka_unit_test(endless_talk__takes_no_memory),
       cmocka_unit_test(hanging_plugin__is_killed_at_the_deadline),
       cmocka_unit_test(endless_probe__is_killed_with_its_group),
+      cmocka_unit_test(request__may_be_of_any_size),
+      cmocka_unit_test(program_that_reads_nothing__is_told_as_ever),
       cmocka_unit_test(greedy_plugin__harms_itself_only),
       cmocka_unit_test(program_that_ends_early__is_not_the_plugins_crash),
       cmocka_unit_test(nothing_is_inherited__that_hurts),

@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ typedef struct talk {
   int32_t deadline_ms;
   uint64_t losses;                 // known before
   int ours[PIPES], theirs[PIPES];  // -1: closed
+  size_t sent;                     // of the request
   pid_t pid;
   bool late;  // no answer came, not even of the deadline
   ist__child_answer answer;
@@ -54,10 +56,13 @@ static void shut(int *fd) {
 // ---- starting
 
 // A pipe whose ends no other child inherits and that are none of 0, 1 and 2,
-// which the child's own ends become; 0 or an errno.
-static int make_pipe(int out[2]) {
+// which the child's own ends become; 0 or an errno. The request's is a pair of
+// sockets: who writes to one whose reader is gone can do without SIGPIPE.
+static int make_pipe(bool sockets, int out[2]) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+  int made = sockets ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)
+                     : pipe2(ends, O_CLOEXEC);
+  if (made != 0) return errno;
   for (int i = 0; i < 2; i++) {
     out[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
     int why = errno;
@@ -73,24 +78,11 @@ static int make_pipe(int out[2]) {
 static int make_pipes(talk *t) {
   for (int i = 0; i < PIPES; i++) {
     int ends[2] = {-1, -1};
-    int why = make_pipe(ends);
+    int why = make_pipe(i == REQUEST, ends);
     if (why != 0) return why;
     t->ours[i] = ends[i == REQUEST ? 1 : 0];
     t->theirs[i] = ends[i == REQUEST ? 0 : 1];
   }
-  return 0;
-}
-
-// The request fits into the pipe, or it is not made: nobody reads it yet, so
-// that there is no waiting and no SIGPIPE.
-static int write_request(talk *t) {
-  const ist__child *child = t->child;
-  if (child->request_size > IST__CHILD_REQUEST) return E2BIG;
-  int flags = fcntl(t->ours[REQUEST], F_GETFL);
-  if (fcntl(t->ours[REQUEST], F_SETFL, flags | O_NONBLOCK) != 0) return errno;
-  ssize_t done = write(t->ours[REQUEST], child->request, child->request_size);
-  if (done < 0 || (size_t)done != child->request_size) return E2BIG;
-  shut(&t->ours[REQUEST]);
   return 0;
 }
 
@@ -138,7 +130,6 @@ static ist_code start(talk *t, ist_error *err) {
   ist__child_task(t->child->report, t->losses, task);
   char *words[] = {t->program, version, deadline, task, path, NULL};
   int why = make_pipes(t);
-  if (why == 0) why = write_request(t);
   if (why == 0) why = spawn(t, words);
   for (int i = 0; i < PIPES; i++) shut(&t->theirs[i]);
   if (why == 0) return IST_OK;
@@ -155,6 +146,20 @@ static int64_t now_ms(void) {
   struct timespec now = {0};
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// Sends what fits of the request; a program that has ended wants no more of it.
+static void send_part(talk *t) {
+  const ist__child *child = t->child;
+  size_t left = child->request_size - t->sent;
+  ssize_t done = 0;
+  if (left > 0) {
+    done = send(t->ours[REQUEST], child->request + t->sent, left,
+                MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (done < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  }
+  if (done > 0) t->sent += (size_t)done;
+  if (done <= 0 || t->sent == child->request_size) shut(&t->ours[REQUEST]);
 }
 
 // Takes what can be read of one pipe; true when no more is wanted of it.
@@ -180,17 +185,19 @@ static void drain(talk *t) {
 static void listen_to(talk *t) {
   int64_t end = now_ms() + t->deadline_ms + t->child->grace_ms;
   while (t->ours[ANSWER] >= 0) {
-    struct pollfd fds[2] = {{.fd = t->ours[ANSWER], .events = POLLIN},
-                            {.fd = t->ours[SPEECH], .events = POLLIN}};
+    struct pollfd fds[PIPES] = {{.fd = t->ours[REQUEST], .events = POLLOUT},
+                                {.fd = t->ours[ANSWER], .events = POLLIN},
+                                {.fd = t->ours[SPEECH], .events = POLLIN}};
     int64_t left = end - now_ms();
     t->late = left <= 0;
     if (t->late) break;
-    if (poll(fds, 2, left < INT32_MAX ? (int)left : INT32_MAX) < 0) {
+    if (poll(fds, PIPES, left < INT32_MAX ? (int)left : INT32_MAX) < 0) {
       if (errno != EINTR && errno != EAGAIN) break;
       continue;
     }
-    if (fds[1].revents != 0 && take(t, SPEECH)) shut(&t->ours[SPEECH]);
-    if (fds[0].revents != 0 && take(t, ANSWER)) shut(&t->ours[ANSWER]);
+    if (fds[REQUEST].revents != 0) send_part(t);
+    if (fds[SPEECH].revents != 0 && take(t, SPEECH)) shut(&t->ours[SPEECH]);
+    if (fds[ANSWER].revents != 0 && take(t, ANSWER)) shut(&t->ours[ANSWER]);
   }
   drain(t);
 }

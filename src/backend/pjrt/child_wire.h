@@ -27,8 +27,8 @@ enum {
   // A line is written by one write() of less than PIPE_BUF, so that two never
   // mix.
   IST__CHILD_LINE = 1024,
-  // A pipe takes this much before anybody reads.
-  IST__CHILD_REQUEST = 64 * 1024,
+  // An option takes as many bytes at least: "option 0 1 0\na\n".
+  IST__CHILD_OPTION = 15,
   IST__CHILD_TASK = 64
 };
 
@@ -37,8 +37,9 @@ void ist__child_request(const ist_option *options, size_t count,
                         ist__text *out);
 
 // Reads a request of size bytes, after which a NUL stands, into at most room
-// options, which point into bytes; integer lists go to numbers, of size bytes
-// at least. Returns how many there are, or -1 for what is no request.
+// options, which point into bytes; integer lists go to numbers, where there is
+// room for size / 2 of them. Returns how many there are, or -1 for what is no
+// request.
 int ist__child_options(char *bytes, size_t size, ist_option *options, int room,
                        int64_t *numbers);
 
