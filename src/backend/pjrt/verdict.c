@@ -69,12 +69,16 @@ ist_code ist__verdicts_open(ist__verdicts *verdicts, const ist__env *env,
   return IST_OK;
 }
 
-void ist__verdicts_close(ist__verdicts *verdicts, const ist__env *env) {
-  while (verdicts->first != NULL) {
-    ist__verdict *next = verdicts->first->next;
-    ist__free(env, verdicts->first);
-    verdicts->first = next;
+static void free_all(const ist__env *env, ist__verdict *gone) {
+  while (gone != NULL) {
+    ist__verdict *next = gone->next;
+    ist__free(env, gone);
+    gone = next;
   }
+}
+
+void ist__verdicts_close(ist__verdicts *verdicts, const ist__env *env) {
+  free_all(env, verdicts->first);
   ist__free(env, verdicts->program);
   pthread_cond_destroy(&verdicts->changed);
   pthread_mutex_destroy(&verdicts->lock);
@@ -121,84 +125,91 @@ static ist__verdict *find(const ist__verdicts *verdicts,
   return NULL;
 }
 
-static void forget(ist__verdicts *verdicts, const ist__env *env,
-                   ist__verdict *gone) {
+// Takes a verdict out of the list; it goes into another one, *gone, since the
+// user's allocator is never called under the lock.
+static void forget(ist__verdicts *verdicts, ist__verdict *old,
+                   ist__verdict **gone) {
   ist__verdict **at = &verdicts->first;
-  while (*at != gone) at = &(*at)->next;
-  *at = gone->next;
+  while (*at != old) at = &(*at)->next;
+  *at = old->next;
   verdicts->count--;
-  ist__free(env, gone);
+  old->next = *gone;
+  *gone = old;
 }
 
 // Those in use stay: there are no more of them than openers.
-static void make_room(ist__verdicts *verdicts, const ist__env *env) {
+static void make_room(ist__verdicts *verdicts, ist__verdict **gone) {
   ist__verdict *oldest = NULL;
   if (verdicts->count < IST__MOST_VERDICTS) return;
   for (ist__verdict *v = verdicts->first; v != NULL; v = v->next) {
     if (v->users == 0) oldest = v;
   }
-  if (oldest != NULL) forget(verdicts, env, oldest);
+  if (oldest != NULL) forget(verdicts, oldest, gone);
 }
 
-static ist__verdict *add(ist__verdicts *verdicts, const ist__env *env,
-                         const verdict_key *key) {
-  make_room(verdicts, env);
-  ist__verdict *made = ist__alloc_zero(env, sizeof *made);
-  if (made == NULL) return NULL;
-  made->key = *key;
+static void add(ist__verdicts *verdicts, ist__verdict *made,
+                ist__verdict **gone) {
+  make_room(verdicts, gone);
   made->next = verdicts->first;
   verdicts->first = made;
   verdicts->count++;
-  return made;
 }
 
-// Reads a verdict that is done, for the opener that asked.
-static ist_code read_verdict(ist__verdicts *verdicts, const ist__env *env,
-                             ist__verdict *verdict, ist__pjrt_losses *losses,
-                             ist_error *err) {
-  ist_code code = verdict->err.code;
-  *losses = verdict->losses;
-  if (code != IST_OK) {
-    (void)ist__error_native(err, code, verdict->err.native, "%s",
-                            verdict->err.message);
-  }
-  if (--verdict->users == 0 && !verdict->held) forget(verdicts, env, verdict);
-  return code;
+// Lets go of a verdict that is done.
+static void leave(ist__verdicts *verdicts, ist__verdict *verdict,
+                  ist__verdict **gone) {
+  if (--verdict->users == 0 && !verdict->held) forget(verdicts, verdict, gone);
 }
 
 // ---- asking
+
+// Makes the child and tells all who wait what came of it.
+static void settle(ist__verdicts *verdicts, const ist__env *env,
+                   const ist__child *child, ist__verdict *verdict) {
+  bool held = false;
+  ist_error cause = {0};
+  ist__pjrt_losses losses = {0};
+  (void)ist__child_try(env, child, &losses, &held, &cause);
+  pthread_mutex_lock(&verdicts->lock);
+  verdict->losses = losses;
+  verdict->err = cause;
+  verdict->held = held;
+  verdict->done = true;
+  pthread_cond_broadcast(&verdicts->changed);
+  pthread_mutex_unlock(&verdicts->lock);
+}
 
 static ist_code ask(ist__verdicts *verdicts, const ist__env *env,
                     const ist__child *child, ist__pjrt_losses *losses,
                     ist_error *err) {
   verdict_key key = key_of(child);
+  ist__verdict *made = ist__alloc_zero(env, sizeof *made), *gone = NULL;
+  if (made == NULL) {
+    return ist__error_memory(err, "a plugin's verdict", sizeof *made);
+  }
+  made->key = key;
   pthread_mutex_lock(&verdicts->lock);
   ist__verdict *verdict = find(verdicts, &key);
   bool mine = verdict == NULL;
-  if (mine) verdict = add(verdicts, env, &key);
-  if (verdict == NULL) {
-    pthread_mutex_unlock(&verdicts->lock);
-    return ist__error_memory(err, "a plugin's verdict", sizeof *verdict);
+  if (mine) {
+    verdict = made;
+    add(verdicts, made, &gone);
   }
   verdict->users++;
-  if (mine) {
-    pthread_mutex_unlock(&verdicts->lock);
-    bool held = false;
-    ist_error cause = {0};
-    (void)ist__child_try(env, child, losses, &held, &cause);
-    pthread_mutex_lock(&verdicts->lock);
-    verdict->losses = *losses;
-    verdict->err = cause;
-    verdict->held = held;
-    verdict->done = true;
-    pthread_cond_broadcast(&verdicts->changed);
-  }
+  pthread_mutex_unlock(&verdicts->lock);
+  if (!mine) ist__free(env, made);
+  if (mine) settle(verdicts, env, child, verdict);
+  pthread_mutex_lock(&verdicts->lock);
   while (!verdict->done) {
     pthread_cond_wait(&verdicts->changed, &verdicts->lock);
   }
-  ist_code code = read_verdict(verdicts, env, verdict, losses, err);
+  ist_error cause = verdict->err;
+  *losses = verdict->losses;
+  leave(verdicts, verdict, &gone);
   pthread_mutex_unlock(&verdicts->lock);
-  return code;
+  free_all(env, gone);
+  if (cause.code == IST_OK) return IST_OK;
+  return ist__error_native(err, cause.code, cause.native, "%s", cause.message);
 }
 
 // What is wrong with an option is said without a child.
