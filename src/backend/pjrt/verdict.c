@@ -38,11 +38,12 @@ struct ist__origin {
 typedef struct ist__verdict {
   struct ist__verdict *next;
   verdict_key key;
-  bool done;                // false: a child is at work
-  bool held;                // stays when nobody waits for it
-  uint32_t users;           // openers that wait, or read it
-  ist_error err;            // IST_OK: it may be opened
-  ist__pjrt_losses losses;  // of a report
+  bool done;                  // false: a child is at work
+  bool held;                  // stays when nobody waits for it
+  uint32_t users;             // openers that wait, or read it
+  ist_error err;              // IST_OK: it may be opened
+  size_t path_at, path_size;  // where err has the first opener's path, or 0, 0
+  ist__pjrt_losses losses;    // of a report
 } ist__verdict;
 
 ist_code ist__verdicts_open(ist__verdicts *verdicts, const ist__env *env,
@@ -163,6 +164,17 @@ static void leave(ist__verdicts *verdicts, ist__verdict *verdict,
 
 // ---- asking
 
+// What came of it, with the plugin called as this opener calls it.
+static ist_code pass_on(const ist__verdict *verdict, const char *path,
+                        ist_error *err) {
+  const ist_error *cause = &verdict->err;
+  if (cause->code == IST_OK) return IST_OK;
+  size_t at = verdict->path_at, size = verdict->path_size;
+  return ist__error_native(err, cause->code, cause->native, "%.*s%s%s", (int)at,
+                           cause->message, size > 0 ? path : "",
+                           cause->message + at + size);
+}
+
 // Makes the child and tells all who wait what came of it.
 static void settle(ist__verdicts *verdicts, const ist__env *env,
                    const ist__child *child, ist__verdict *verdict) {
@@ -173,6 +185,11 @@ static void settle(ist__verdicts *verdicts, const ist__env *env,
   pthread_mutex_lock(&verdicts->lock);
   verdict->losses = losses;
   verdict->err = cause;
+  const char *path = strstr(cause.message, child->path);
+  if (path != NULL) {
+    verdict->path_at = (size_t)(path - cause.message);
+    verdict->path_size = strlen(child->path);
+  }
   verdict->held = held;
   verdict->done = true;
   pthread_cond_broadcast(&verdicts->changed);
@@ -203,13 +220,12 @@ static ist_code ask(ist__verdicts *verdicts, const ist__env *env,
   while (!verdict->done) {
     pthread_cond_wait(&verdicts->changed, &verdicts->lock);
   }
-  ist_error cause = verdict->err;
-  *losses = verdict->losses;
+  const ist__verdict found = *verdict;
   leave(verdicts, verdict, &gone);
   pthread_mutex_unlock(&verdicts->lock);
   free_all(env, gone);
-  if (cause.code == IST_OK) return IST_OK;
-  return ist__error_native(err, cause.code, cause.native, "%s", cause.message);
+  *losses = found.losses;
+  return pass_on(&found, child->path, err);
 }
 
 // What is wrong with an option is said without a child.
