@@ -206,12 +206,13 @@ static ist_code give_client(ist__pjrt_client *client, ist_code code,
 
 ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
                                const ist_backend_options *options,
+                               const ist__plugin_file *tried,
                                ist__pjrt_client **out, ist_error *err) {
   *out = NULL;
   ist__pjrt_client *client = make_client(context, env, err);
   if (client == NULL) return IST_ERR_NO_ALLOCATION;
   const char *path = options != NULL ? options->path : NULL;
-  ist_code code = ist__plugin_load(env, path, &client->plugin, err);
+  ist_code code = ist__plugin_load(env, path, tried, &client->plugin, err);
   if (code == IST_OK) {
     code = ist__plugin_client(&client->plugin, options, &client->client, err);
   }

@@ -67,12 +67,13 @@ typedef struct ist__pjrt_client {
   ist__pjrt_findings *findings;  // of all memories that were probed
 } ist__pjrt_client;
 
-// Loads a plugin, makes a client and lists its devices and memories; nothing
-// is probed yet. Retains context. Gives *out, with one holder.
-// Fails: as ist__plugin_load and ist__plugin_client; NO_DEVICE,
-// NO_ALLOCATION.
+// Loads a plugin (tried: as ist__plugin_load has it), makes a client and lists
+// its devices and memories; nothing is probed yet. Retains context. Gives *out,
+// with one holder. Fails: as ist__plugin_load and ist__plugin_client;
+// NO_DEVICE, NO_ALLOCATION.
 ist_code ist__pjrt_client_open(ist_context *context, const ist__env *env,
                                const ist_backend_options *options,
+                               const ist__plugin_file *tried,
                                ist__pjrt_client **out, ist_error *err);
 
 // The same on a live client of a host program, which stays the host's: to take

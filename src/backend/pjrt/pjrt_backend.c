@@ -89,7 +89,8 @@ ist_code ist__pjrt_open(ist_context *context,
                             err);
   }
   if (code == IST_OK) {
-    code = ist__pjrt_client_open(context, &context->env, options, &client, err);
+    code = ist__pjrt_client_open(context, &context->env, options,
+                                 ist__origin_file(origin), &client, err);
   }
   if (code != IST_OK) {
     ist__origin_free(&context->env, origin);

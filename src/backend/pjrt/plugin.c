@@ -126,11 +126,33 @@ ist_code ist__plugin_find(const char *path, ist__plugin_file *out,
   return IST_OK;
 }
 
-static ist_code open_file(const ist__env *env, const char *path, void **out,
+bool ist__plugin_is_same(const ist__plugin_file *a, const ist__plugin_file *b) {
+  const struct stat *x = &a->facts, *y = &b->facts;
+  return x->st_dev == y->st_dev && x->st_ino == y->st_ino &&
+         x->st_size == y->st_size && x->st_mtim.tv_sec == y->st_mtim.tv_sec &&
+         x->st_mtim.tv_nsec == y->st_mtim.tv_nsec;
+}
+
+// Finds the file to load: the one that was tried, if one was.
+static ist_code find_tried(const char *path, const ist__plugin_file *tried,
+                           ist__plugin_file *out, ist_error *err) {
+  ist_code code =
+      ist__plugin_find(tried != NULL ? tried->path : path, out, err);
+  if (code != IST_OK || tried == NULL || ist__plugin_is_same(tried, out)) {
+    return code;
+  }
+  return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
+                       "plugin %s cannot be opened: its file is another one "
+                       "than was tried in a process of its own; needs a file "
+                       "that stays as it is",
+                       path);
+}
+
+static ist_code open_file(const ist__env *env, const char *path,
+                          const ist__plugin_file *tried, ist__plugin *out,
                           ist_error *err) {
-  *out = NULL;
   ist__plugin_file file;
-  ist_code code = ist__plugin_find(path, &file, err);
+  ist_code code = find_tried(path, tried, &file, err);
   if (code != IST_OK) return code;
   ist__step(env, "loading the file");
   void *handle = dlopen(file.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -139,8 +161,10 @@ static ist_code open_file(const ist__env *env, const char *path, void **out,
     return explain_refusal(path, loader != NULL ? loader : "no reason given",
                            err);
   }
-  *out = handle;
-  return IST_OK;
+  out->handle = handle;
+  snprintf(out->file, sizeof out->file, "%s", file.path);
+  // What was opened is what was looked at, unless it was changed in between.
+  return find_tried(path, tried, &file, err);
 }
 
 static ist_code check_table(const char *path, const PJRT_Api *table,
@@ -232,11 +256,12 @@ void ist__plugin_file_name(const char *path, char *out, size_t size) {
 }
 
 ist_code ist__plugin_load(const ist__env *env, const char *path,
-                          ist__plugin *out, ist_error *err) {
+                          const ist__plugin_file *tried, ist__plugin *out,
+                          ist_error *err) {
   memset(out, 0, sizeof *out);
   out->pjrt.env = env;
   ist__plugin_file_name(path, out->pjrt.name, sizeof out->pjrt.name);
-  ist_code code = open_file(env, path, &out->handle, err);
+  ist_code code = open_file(env, path, tried, out, err);
   if (code == IST_OK) code = greet(path, out->handle, &out->pjrt, err);
   if (code == IST_OK) {
     IST_PJRT_ARGS(PJRT_Plugin_Initialize_Args, initialize);
@@ -244,10 +269,6 @@ ist_code ist__plugin_load(const ist__env *env, const char *path,
                           err);
   }
   if (code == IST_OK) {
-    char file[PATH_MAX];
-    const char *real = realpath(path, file);
-    if (real == NULL || strlen(real) >= sizeof out->file) real = "";
-    snprintf(out->file, sizeof out->file, "%s", real);
     read_attributes(out);
   } else {
     ist__plugin_unload(out);

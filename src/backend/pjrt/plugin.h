@@ -35,15 +35,20 @@ typedef struct ist__plugin_file {
 ist_code ist__plugin_find(const char *path, ist__plugin_file *out,
                           ist_error *err);
 
+// Whether two looks saw the same file, unchanged.
+bool ist__plugin_is_same(const ist__plugin_file *a, const ist__plugin_file *b);
+
 // "pjrt:FILE.so": what a plugin is called before it has a client.
 void ist__plugin_file_name(const char *path, char *out, size_t size);
 
-// Loads a plugin's file, checks its version and initialises it. A plugin is
-// never unmapped again: its threads and exit handlers may still run.
-// Fails: ARGUMENT, PLUGIN_LOAD, NOT_A_PLUGIN, PLUGIN_VERSION, PLUGIN_SLOT,
-// PLUGIN.
+// Loads a plugin's file, checks its version and initialises it. Where tried is
+// not NULL, it is that file which is loaded, whatever path leads to by now, and
+// none when it has changed. A plugin is never unmapped again: its threads and
+// exit handlers may still run. Fails: ARGUMENT, PLUGIN_LOAD, NOT_A_PLUGIN,
+// PLUGIN_VERSION, PLUGIN_SLOT, PLUGIN.
 ist_code ist__plugin_load(const ist__env *env, const char *path,
-                          ist__plugin *out, ist_error *err);
+                          const ist__plugin_file *tried, ist__plugin *out,
+                          ist_error *err);
 
 // The same for a table that a host program has loaded and initialised: only its
 // version is checked. Fails: NOT_A_PLUGIN, PLUGIN_VERSION.

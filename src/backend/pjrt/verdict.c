@@ -182,6 +182,10 @@ static void settle(ist__verdicts *verdicts, const ist__env *env,
   ist_error cause = {0};
   ist__pjrt_losses losses = {0};
   (void)ist__child_try(env, child, &losses, &held, &cause);
+  // It may be another file that was tried: then it is of neither.
+  ist__plugin_file now;
+  held = held && ist__plugin_find(child->file->path, &now, NULL) == IST_OK &&
+         ist__plugin_is_same(child->file, &now);
   pthread_mutex_lock(&verdicts->lock);
   verdict->losses = losses;
   verdict->err = cause;
@@ -264,6 +268,10 @@ static ist_code make_origin(const ist__env *env,
   return IST_OK;
 }
 
+const ist__plugin_file *ist__origin_file(const ist__origin *origin) {
+  return origin != NULL ? &origin->file : NULL;
+}
+
 void ist__origin_free(const ist__env *env, ist__origin *origin) {
   ist__free(env, origin);
 }
@@ -311,13 +319,7 @@ static ist_code check_file(const ist__origin *origin, ist_error *err) {
   ist__plugin_file now;
   ist_code code = ist__plugin_find(origin->file.path, &now, err);
   if (code != IST_OK) return code;
-  const struct stat *was = &origin->file.facts;
-  if (now.facts.st_dev == was->st_dev && now.facts.st_ino == was->st_ino &&
-      now.facts.st_size == was->st_size &&
-      now.facts.st_mtim.tv_sec == was->st_mtim.tv_sec &&
-      now.facts.st_mtim.tv_nsec == was->st_mtim.tv_nsec) {
-    return IST_OK;
-  }
+  if (ist__plugin_is_same(&origin->file, &now)) return IST_OK;
   return ist_error_set(err, IST_ERR_PLUGIN_LOAD,
                        "plugin %s cannot be opened: for a report, since its "
                        "file has changed after it was opened; needs a path to "

@@ -14,6 +14,7 @@
 #include "base/env.h"
 
 struct ist__pjrt_losses;
+struct ist__plugin_file;
 
 // What was opened, kept with the client for the trials that come later.
 typedef struct ist__origin ist__origin;
@@ -52,6 +53,9 @@ ist_code ist__verdict_ask(ist__verdicts *verdicts, const ist__env *env,
 ist_code ist__verdict_report(ist__verdicts *verdicts, const ist__env *env,
                              const ist__origin *origin, size_t device,
                              struct ist__pjrt_losses *out, ist_error *err);
+
+// The file that was tried, which lives as long; NULL for NULL.
+const struct ist__plugin_file *ist__origin_file(const ist__origin *origin);
 
 // NULL is allowed.
 void ist__origin_free(const ist__env *env, ist__origin *origin);
