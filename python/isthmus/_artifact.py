@@ -329,7 +329,8 @@ class Program:
                     made = backend.compile(
                         code, device=self._device, name=self.name)
                 except _errors.Error as error:
-                    if error.code != _errors.PROGRAM:
+                    if error.code not in (_errors.PROGRAM,
+                                          _errors.PROGRAM_VERSION):
                         raise
                     failed = error
                 else:
