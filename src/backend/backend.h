@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "backend/context.h"
+#include "base/digest.h"
 
 struct ist_device {
   ist_backend *backend;
@@ -33,6 +34,9 @@ struct ist_backend {
   pthread_cond_t lend_done;
   // The digest of facts.file in hexadecimal, once it was asked for.
   _Atomic(char *) file_digest;
+  // Names the options and the environment that it was opened with; "": they
+  // are not known, as of one that a caller made.
+  char settings[IST_DIGEST_TEXT];
   ist_memory_info *memories;  // of all devices, one after the other
   ist_device devices[];
 };

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/structs.h"
+#include "base/surroundings.h"
 #include "bridge/program_saved.h"
 #include "io/cache_folder.h"
 
@@ -70,6 +71,12 @@ static void make_name(const ist__program_wish *wish,
   add_text(&digest, home->file);
   add_text(&digest, home->kind);
   add_text(&digest, home->machine);
+  // Flags change what comes of a program. A plugin may read them when it is
+  // opened, and when it compiles.
+  char surroundings[IST_DIGEST_TEXT];
+  ist__surroundings_digest(surroundings);
+  add_text(&digest, wish->device->backend->settings);
+  add_text(&digest, surroundings);
   ist__digest_add_part(&digest, counts, sizeof counts);
   ist__digest_add_part(&digest, code, size);
   ist__digest_end(&digest, bytes);
@@ -149,6 +156,14 @@ static void keep(const ist_program *program, const ist__program_home *home,
   ist__free(env, bytes);
 }
 
+// What does not begin with a - is the name of a file of flags.
+static bool flags_are_in_a_file(void) {
+  const char *flags = getenv("XLA_FLAGS");
+  if (flags == NULL) return false;
+  flags += strspn(flags, " \t\r\n");
+  return flags[0] != '\0' && flags[0] != '-';
+}
+
 // Opens the folder and finds on what programs depend. False, with the reason in
 // the log, where there is no cache to use.
 static bool prepare(const ist__program_wish *wish, ist__program_home *home,
@@ -161,6 +176,11 @@ static bool prepare(const ist__program_wish *wish, ist__program_home *home,
   *folder = (ist__cache_folder){.fd = -1};
   const char *at = ist__cache_folder_of(&wish->options, path, sizeof path);
   if (at == NULL) return false;
+  if (flags_are_in_a_file()) {
+    ist__log(env, IST_LOG_WARNING,
+             "no cache: XLA_FLAGS names a file, which may change");
+    return false;
+  }
   ist_code code = ist__cache_folder_open(env, at, true, limit, folder, &cause);
   if (code == IST_OK) {
     code = ist__program_home_find(wish->device, at, home, &cause);

@@ -71,3 +71,38 @@ def test_a_plugin_that_dies_loading_a_program__does_so_once(folder):
     for _ in range(3):
         run(folder, *words, env=env)
     assert (np.load(folder / "c.npy") == np.load(folder / "a.npy") + 1).all()
+
+
+NAN = """module { func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %o = stablehlo.constant dense<1.0> : tensor<4xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %c = stablehlo.compare NE, %a, %a
+      : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %s = stablehlo.select %c, %o, %z : tensor<4xi1>, tensor<4xf32>
+  return %s : tensor<4xf32> } }
+"""
+FAST = ("--xla_cpu_enable_fast_math=true "
+        "--xla_cpu_fast_math_honor_nans=false")
+
+
+@pytest.mark.parametrize("key", ["P1", "P2", "P3"])
+def test_run__keeps_programs_apart_by_flags(folder, key):
+    (folder / "nan.mlir").write_text(NAN)
+    values = np.array([1, np.nan, 2, np.nan], dtype="f4")
+    np.save(folder / "n.npy", values)
+    words = "run", "nan.mlir", "-p", cli_env.plugin(key), "n.npy", "-o", "o.npy"
+    cache = folder / "cache"
+    on = {"ISTHMUS_CACHE": "on", "ISTHMUS_CACHE_DIR": str(cache)}
+    run(folder, *words, env={**on, "XLA_FLAGS": FAST})
+    run(folder, *words, env=on)
+    assert (np.load(folder / "o.npy") == np.isnan(values)).all()
+    assert len(list(cache.glob("*.exe.isthmus-cache"))) == 2
+
+
+def test_run__keeps_programs_apart_by_client_options(folder):
+    words = "run", "add.mlir", "-p", cli_env.plugin("P2"), "a.npy", "a.npy"
+    cache = folder / "cache"
+    on = {"ISTHMUS_CACHE": "on", "ISTHMUS_CACHE_DIR": str(cache)}
+    for more in (), ("-O", "cpu_device_count=2"), ():
+        run(folder, *words, *more, env=on)
+    assert len(list(cache.glob("*.exe.isthmus-cache"))) == 2

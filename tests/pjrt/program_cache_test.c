@@ -107,6 +107,54 @@ static void anything_else__is_compiled(void **state) {
   empty(&folder);
 }
 
+// Opens the plugin with another client's options, and compiles.
+static bool from_cache_with(pjrt_bench *bench, const ist_option *options,
+                            size_t count, const ist_program_options *how) {
+  ist_backend *first = bench->backend;
+  const ist_backend_options asked = {.struct_size = sizeof asked,
+                                     .path = plugin_path(bench->key),
+                                     .trusted = true,
+                                     .options = options,
+                                     .option_count = count};
+  bench->backend = NULL;
+  bench_ok(bench, ist_backend_open(bench->context, "pjrt", &asked,
+                                   &bench->backend, &bench->err));
+  bool found = from_cache(bench, lie, how);
+  ist_backend_release(bench->backend);
+  bench->backend = first;
+  return found;
+}
+
+static void other_flags_and_client_options__are_compiled(void **state) {
+  (void)state;
+  temp_folder folder;
+  temp_folder_make(&folder);
+  pjrt_bench bench;
+  bench_open(&bench, "lying", NULL);
+  const ist_program_options options = cached(&folder);
+  ist_option devices = {
+      .name = "cpu_device_count", .kind = IST_OPTION_INT64, .int64 = 2};
+  assert_false(from_cache(&bench, lie, &options));
+  assert_true(from_cache_with(&bench, NULL, 0, &options));
+  assert_false(from_cache_with(&bench, &devices, 1, &options));
+  assert_true(from_cache_with(&bench, &devices, 1, &options));
+  devices.int64 = 3;
+  assert_false(from_cache_with(&bench, &devices, 1, &options));
+  assert_int_equal(setenv("XLA_FLAGS", "--fast", 1), 0);
+  assert_false(from_cache(&bench, lie, &options));
+  assert_true(from_cache(&bench, lie, &options));
+  assert_false(from_cache_with(&bench, NULL, 0, &options));
+  assert_int_equal(setenv("XLA_FLAGS", "flags.txt", 1), 0);
+  assert_false(from_cache(&bench, lie, &options));
+  assert_false(from_cache(&bench, lie, &options));
+  assert_non_null(strstr(bench.log, "XLA_FLAGS names a file"));
+  assert_int_equal(unsetenv("XLA_FLAGS"), 0);
+  assert_int_equal(setenv("PWD", "/another", 1), 0);
+  assert_true(from_cache(&bench, lie, &options));
+  bench_close(&bench);
+  empty(&folder);
+}
+
 static void damaged_entry__is_compiled_again_and_replaced(void **state) {
   (void)state;
   temp_folder folder;
@@ -199,6 +247,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       ON_REAL_PLUGINS(same_program__is_compiled_once),
       cmocka_unit_test(anything_else__is_compiled),
+      cmocka_unit_test(other_flags_and_client_options__are_compiled),
       cmocka_unit_test(damaged_entry__is_compiled_again_and_replaced),
       cmocka_unit_test(folder_of_others__is_not_used),
       cmocka_unit_test(plugin_that_saves_nothing__compiles_all_the_same),

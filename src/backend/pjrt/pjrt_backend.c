@@ -4,13 +4,17 @@
 #include "backend/pjrt/pjrt_backend.h"
 
 #include <isthmus/backend.h>
+#include <string.h>
 
 #include "backend/backend.h"
+#include "backend/pjrt/child_wire.h"
 #include "backend/pjrt/device_memory.h"
 #include "backend/pjrt/pjrt_tensor.h"
 #include "backend/pjrt/probe.h"
 #include "backend/pjrt/program.h"
 #include "backend/pjrt/program_probe.h"
+#include "base/alloc.h"
+#include "base/surroundings.h"
 
 static void pjrt_close(void *self) {
   ist__pjrt_client_close(self);
@@ -77,12 +81,37 @@ static ist_code make_backend(ist_context *context, ist__pjrt_client *client,
   return code;
 }
 
+// A plugin may read its environment when it is opened, and once only. What a
+// child is asked tells every option.
+static ist_code name_settings(const ist__env *env,
+                              const ist_backend_options *options, char *out,
+                              ist_error *err) {
+  unsigned char bytes[IST_DIGEST_SIZE];
+  ist__text text = ist__text_make(NULL, 0);
+  ist__child_request(options->options, options->option_count, &text);
+  size_t size = text.length + 1;
+  char *request = ist__alloc(env, size, 1);
+  if (request == NULL) return ist__error_memory(err, "options", size);
+  text = ist__text_make(request, size);
+  ist__child_request(options->options, options->option_count, &text);
+  ist__digest digest;
+  ist__surroundings_digest(out);
+  ist__digest_begin(&digest);
+  ist__digest_add_part(&digest, out, IST_DIGEST_TEXT);
+  ist__digest_add_part(&digest, request, size);
+  ist__digest_end(&digest, bytes);
+  ist__digest_text(bytes, out);
+  ist__free(env, request);
+  return IST_OK;
+}
+
 ist_code ist__pjrt_open(ist_context *context,
                         const ist_backend_options *options, ist_backend **out,
                         ist_error *err) {
   *out = NULL;
   ist__pjrt_client *client = NULL;
   ist__origin *origin = NULL;
+  char settings[IST_DIGEST_TEXT];
   ist_code code = IST_OK;
   if (!options->trusted) {
     code = ist__verdict_ask(&context->verdicts, &context->env, options, &origin,
@@ -97,8 +126,13 @@ ist_code ist__pjrt_open(ist_context *context,
     return code;
   }
   client->origin = origin;
-  code = make_backend(context, client, out, err);
-  if (code != IST_OK) pjrt_close(client);
+  code = name_settings(&context->env, options, settings, err);
+  if (code == IST_OK) code = make_backend(context, client, out, err);
+  if (code == IST_OK) {
+    memcpy((*out)->settings, settings, sizeof settings);
+  } else {
+    pjrt_close(client);
+  }
   return code;
 }
 
