@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/pjrt/attributes.h"
 #include "backend/pjrt/elf_symbol.h"
 #include "base/alloc.h"
 #include "base/errno_text.h"
@@ -215,36 +216,35 @@ static ist_code check_table(const char *path, const PJRT_Api *table,
   return IST_OK;
 }
 
-// More than any plugin has; a larger answer is garbage.
-#define MAX_ATTRIBUTES 4096
-
 // The attribute of that name, when it is a list of three numbers.
-static void read_version(const PJRT_NamedValue *v, const char *wanted,
-                         char *out, size_t size) {
-  size_t length = strlen(wanted);
-  if (v->type != PJRT_NamedValue_kInt64List || v->value_size != 3 ||
-      v->name == NULL || v->name_size != length ||
-      memcmp(v->name, wanted, length) != 0 || v->int64_array_value == NULL) {
+static void read_version(const ist_option *v, const char *wanted, char *out,
+                         size_t size) {
+  if (v->kind != IST_OPTION_INT64_LIST || v->list_size != 3 ||
+      strcmp(v->name, wanted) != 0) {
     return;
   }
-  const int64_t *n = v->int64_array_value;
+  const int64_t *n = v->list;
   snprintf(out, size, "%" PRId64 ".%" PRId64 ".%" PRId64, n[0], n[1], n[2]);
 }
 
-static void read_attributes(ist__plugin *plugin) {
-  IST_PJRT_ARGS(PJRT_Plugin_Attributes_Args, get);
-  if (ist__pjrt_call(&plugin->pjrt, IST_SLOT_Plugin_Attributes, &get, NULL) !=
-          IST_OK ||
-      get.attributes == NULL || get.num_attributes > MAX_ATTRIBUTES) {
-    return;
+// What cannot be read tells no version; a report says why.
+static ist_code read_attributes(ist__plugin *plugin, ist_error *err) {
+  ist__pjrt_attributes all;
+  ist_error cause;
+  ist_code code = ist__pjrt_attributes_read(&plugin->pjrt, &all, &cause);
+  if (code == IST_ERR_NO_ALLOCATION) {
+    return ist_error_set(err, code, "%s", cause.message);
   }
-  for (size_t i = 0; i < get.num_attributes; i++) {
-    const PJRT_NamedValue *v = &get.attributes[i];
+  if (code != IST_OK) return IST_OK;
+  for (size_t i = 0; i < all.count; i++) {
+    const ist_option *v = &all.at[i].option;
     read_version(v, "stablehlo_current_version", plugin->stablehlo,
                  sizeof plugin->stablehlo);
     read_version(v, "stablehlo_minimum_version", plugin->stablehlo_minimum,
                  sizeof plugin->stablehlo_minimum);
   }
+  ist__free(plugin->pjrt.env, all.at);
+  return IST_OK;
 }
 
 void ist__plugin_file_name(const char *path, char *out, size_t size) {
@@ -269,10 +269,9 @@ ist_code ist__plugin_load(const ist__env *env, const char *path,
                           err);
   }
   if (code == IST_OK) {
-    read_attributes(out);
-  } else {
-    ist__plugin_unload(out);
+    code = read_attributes(out, err);
   }
+  if (code != IST_OK) ist__plugin_unload(out);
   return code;
 }
 
@@ -282,7 +281,7 @@ ist_code ist__plugin_adopt(const ist__env *env, const PJRT_Api *table,
   out->pjrt.env = env;
   snprintf(out->pjrt.name, sizeof out->pjrt.name, "pjrt");
   ist_code code = check_table("of the host program", table, &out->pjrt, err);
-  if (code == IST_OK) read_attributes(out);
+  if (code == IST_OK) code = read_attributes(out, err);
   return code;
 }
 
