@@ -66,7 +66,8 @@ typedef struct ist_context_options {
   // the context; no callback runs on them. Not together with pool.
   int32_t threads;
   const ist_pool *pool;  // NULL: none
-  // Most bytes that the pool of blocks keeps idle: ist_context_block_pool.
+  // Most bytes that the pool of blocks keeps idle: ist_context_block_pool. It
+  // bounds what is idle only: what tensors use is bounded by nothing here.
   // 0: 512 MiB; negative: none.
   int64_t block_pool_bytes;
   // The program isthmus-probe, in which an unknown plugin is opened first.

@@ -77,7 +77,7 @@ typedef struct ist_pjrt_buffer_options {
 // and leaves memory alone that is exported already.
 // options may be NULL: borrowed. Borrows buffer, or Takes it. Gives *out.
 // Fails: ARGUMENT (no PJRT backend), NOT_ADDRESSABLE (on none of its devices,
-// or of another client), DELETED, BUFFER (making it failed), TUPLE,
+// or of another client), DELETED, BUFFER (making it failed),
 // TARGET_DTYPE, TARGET_LAYOUT (strided, or permuted in a way
 // that nobody knows how to read), DYNAMIC_SHAPE (its true
 // extents are not told), PLUGIN, PLUGIN_SLOT, NO_ALLOCATION.
