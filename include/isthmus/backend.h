@@ -116,6 +116,9 @@ typedef struct ist_execution {
   // NULL, or for each input false: set for those that were copied so, through
   // the host.
   bool *copied;
+  // NULL, or for each output the number of the memory of its device that it
+  // lies in; the device's default before.
+  size_t *memories;
 } ist_execution;
 
 // The functions of a backend. self is what ist_backend_create was given.

@@ -258,6 +258,24 @@ ist_code ist__backend_load(ist_backend *backend, const ist_source *source,
   return made(backend, "load", code, out, r.err);
 }
 
+// Devices of one backend may have different memories: a number is held against
+// the one with the most, and by the caller against the output's own.
+static bool memories_are_there(const ist_backend *backend,
+                               const ist_execution *execution) {
+  size_t devices = execution->device_count == 0 ? 1 : execution->device_count;
+  size_t most = 0;
+  for (size_t i = 0; i < backend->facts.device_count; i++) {
+    size_t count = backend->devices[i].facts.memory_count;
+    if (count > most) most = count;
+  }
+  for (size_t i = 0;
+       execution->memories != NULL && i < execution->output_count * devices;
+       i++) {
+    if (execution->memories[i] >= most) return false;
+  }
+  return true;
+}
+
 ist_code ist__backend_execute(ist_backend *backend,
                               const ist_execution *execution, ist_error *err) {
   report r;
@@ -270,7 +288,8 @@ ist_code ist__backend_execute(ist_backend *backend,
   for (size_t i = 0; i < outputs; i++) {
     all = all && execution->outputs[i] != NULL;
   }
-  if (code == IST_OK && all) return IST_OK;
+  bool placed = code != IST_OK || memories_are_there(backend, execution);
+  if (code == IST_OK && all && placed) return IST_OK;
   for (size_t i = 0; i < outputs; i++) {
     // After a failure what is left there is nobody's buffer.
     if (code == IST_OK) {
@@ -282,8 +301,9 @@ ist_code ist__backend_execute(ist_backend *backend,
     return told(backend->facts.name, "execute", code, r.err);
   }
   return ist_error_set(r.err, IST_ERR_BACKEND_ABI,
-                       "%s: execute gave nothing: an output is NULL after "
-                       "success; needs all of them",
+                       "%s: execute gave nothing: an output is NULL or in no "
+                       "memory after success; needs all of them, in memories "
+                       "of their devices",
                        backend->facts.name);
 }
 

@@ -21,8 +21,9 @@ typedef struct session {
   ist_tensor **moved;
   void **buffers;
   void **results;
-  bool *donate;  // NULL: nothing is
-  bool *copied;  // by the backend, to lay it out as the program reads it
+  size_t *memories;  // that the results lie in
+  bool *donate;      // NULL: nothing is
+  bool *copied;      // by the backend, to lay it out as the program reads it
 } session;
 
 // Small runs, which are most, need no memory of the allocator's.
@@ -218,19 +219,30 @@ static void tell_copied(const session *s) {
 
 // ---- outputs
 
+static const ist_device *output_device(const session *s, size_t index) {
+  const ist_program *p = s->program;
+  return p->portable ? s->run->device : p->devices[index / p->output_count];
+}
+
 // A buffer that the program made becomes a tensor. The buffer stays with the
 // caller on failure.
 static ist_code wrap_output(const session *s, size_t index, bool as_told,
                             ist_tensor **out, ist_error *err) {
   const ist_program *p = s->program;
-  const ist_device *device =
-      p->portable ? s->run->device : p->devices[index / p->output_count];
+  const ist_device *device = output_device(s, index);
   const ist__argument *a = &p->outputs[index % p->output_count];
   ist_tensor *tensor;
   ist__tensor_facts facts = {.device = device,
-                             .memory = device->facts.default_memory,
+                             .memory = s->memories[index],
                              .view = &a->view,
                              .grant = IST_GRANT_WRITABLE};
+  if (facts.memory >= device->facts.memory_count) {
+    return ist_error_set(err, IST_ERR_BACKEND_ABI,
+                         "%s: output %zu could not be taken: it lies in memory "
+                         "%zu; needs one of the device's %zu",
+                         p->backend->facts.name, index, facts.memory,
+                         device->facts.memory_count);
+  }
   if (as_told) {
     tensor = ist__tensor_make(&facts, err);
   } else {
@@ -304,11 +316,15 @@ static ist_code execute(const session *s, bool *asked, ist_error *err) {
                              .device_count = p->device_count,
                              .donate = s->donate,
                              .as_told = &as_told,
-                             .copied = s->copied};
+                             .copied = s->copied,
+                             .memories = s->memories};
   const ist_options *options = s->run->options;
   ist_options how = {.struct_size = sizeof how};
   if (options != NULL) ist__struct_read(&how, sizeof how, options);
   execution.never_copy = how.copy == IST_COPY_NEVER;
+  for (size_t i = 0; i < s->outputs; i++) {
+    s->memories[i] = output_device(s, i)->facts.default_memory;
+  }
   if (p->portable) execution.device = s->run->device->index;
   code = ist__backend_execute(p->backend, &execution, err);
   if (code != IST_OK) return code;
@@ -318,21 +334,26 @@ static ist_code execute(const session *s, bool *asked, ist_error *err) {
 }
 
 static ist_code run_with(session *s, ist_error *err) {
-  // [moved inputs][their buffers][results][donated now, and asked for; copied]
+  // [moved inputs][their buffers][results][their memories][donated now, and
+  // asked for; copied]
   const ist__env *env = ist__program_env(s->program);
   void *few[3 * FEW];
+  size_t few_memories[FEW];
   bool few_told[3 * FEW];
   void *memory = NULL;
   size_t pointers = 2 * s->inputs + s->outputs;
   void **lists = few;
   bool *told = few_told;
+  s->memories = few_memories;
   if (s->inputs > FEW || s->outputs > FEW) {
     // Pointers to all of them exist already, so that no size overflows.
-    size_t room = pointers * sizeof(void *) + 3 * s->inputs;
+    size_t room =
+        pointers * sizeof(void *) + s->outputs * sizeof(size_t) + 3 * s->inputs;
     memory = ist__alloc(env, room, sizeof(void *));
     if (memory == NULL) return ist__error_memory(err, "a run", room);
     lists = memory;
-    told = (bool *)(lists + pointers);
+    s->memories = (size_t *)(void *)(lists + pointers);
+    told = (bool *)(s->memories + s->outputs);
   }
   for (size_t i = 0; i < pointers; i++) lists[i] = NULL;
   s->moved = (ist_tensor **)(void *)lists;
@@ -356,6 +377,8 @@ ist_code ist_program_run(ist_program *program, const ist_run *run,
   }
   ist_run known;
   ist__struct_read(&known, sizeof known, run);
+  // With no inputs there is room for no receipt.
+  if (known.input_count == 0) known.receipts = NULL;
   ist_code code = ist__struct_check(known.receipts, "ist_receipt", err);
   if (code != IST_OK) return code;
   clear_run(&known);

@@ -282,7 +282,8 @@ static PJRT_Error *execute_one(const lying_program *p, PJRT_Buffer *in,
                                const PJRT_ExecuteOptions *options,
                                PJRT_Buffer **out) {
   PJRT_Buffer *result =
-      lying_buffer_new(&device->memory[0], p->type, p->dims, p->rank);
+      lying_buffer_new(&device->memory[lying.rules.output_memory != 0], p->type,
+                       p->dims, p->rank);
   if (result->tiled && LYING_IS(tiled, "turned"))
     lying_turn(result->minor_to_major, result->rank);
   lying_buffer_measure(result);

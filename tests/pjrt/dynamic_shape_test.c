@@ -174,7 +174,7 @@ static void dynamic_output__is_no_input_but_its_copy_is(void **state) {
   ist_tensor *tensor = cut(&bench, &columns_cut, 3), *out = NULL;
   ist_program *program = compile(&bench, negate);
   assert_refused(run(&bench, program, &tensor, 1, NULL, &out),
-                 IST_ERR_DYNAMIC_SHAPE, bench.err, "copy=always");
+                 IST_ERR_DYNAMIC_SHAPE, bench.err, "needs a dense copy");
   assert_null(out);
   ist_options options = {.struct_size = sizeof options,
                          .copy = IST_COPY_ALWAYS};

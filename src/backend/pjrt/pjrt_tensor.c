@@ -440,23 +440,48 @@ ist_code ist__pjrt_wait(void *self, void *buffer, ist_error *err) {
   return ist__pjrt_ready(&client->plugin.pjrt, tensor->buffer, err);
 }
 
-// The layout of a buffer that was copied in is the plugin's own choice: it is
-// asked once, before the first loan. Only row-major was asked for.
+// Where a loan would look, which decides whether the address is one.
+static ist_code check_memory(const ist__pjrt *pjrt,
+                             const ist__pjrt_tensor *tensor, ist_error *err) {
+  IST_PJRT_ARGS(PJRT_Buffer_Memory_Args, get);
+  get.buffer = tensor->buffer;
+  if (ist__pjrt_call(pjrt, IST_SLOT_Buffer_Memory, &get, NULL) != IST_OK ||
+      tensor->memory->memory == NULL || get.memory == tensor->memory->memory) {
+    return IST_OK;
+  }
+  return ist_error_set(err, IST_ERR_NOT_ADDRESSABLE,
+                       "%s: the buffer cannot be viewed: it lies in another "
+                       "memory than %s; needs it there",
+                       pjrt->name, tensor->memory->kind);
+}
+
+// The layout of a buffer that was copied in, or that a program made, is the
+// plugin's own choice: it is asked before a loan.
 static ist_code check_order(const ist__pjrt *pjrt, ist__pjrt_tensor *tensor,
                             ist_error *err) {
   int64_t order[IST_MAX_NDIM] = {0};
   if (tensor->order_known && !tensor->tiled) return IST_OK;
   ist_code code = ist__pjrt_order(pjrt, tensor->buffer, tensor->ndim,
                                   ist__pjrt_tensor_dims(tensor), order, err);
+  if (code == IST_OK) code = check_memory(pjrt, tensor, err);
   if (code != IST_OK) return code;
-  if (!ist__pjrt_is_row_major(tensor->ndim, ist__pjrt_tensor_dims(tensor),
-                              order)) {
-    return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
-                         "%s: the buffer cannot be viewed: the plugin keeps "
-                         "it in another order; needs row-major order",
-                         pjrt->name);
+  const int64_t *dims = ist__pjrt_tensor_dims(tensor);
+  int64_t has[IST_MAX_NDIM], needs[IST_MAX_NDIM];
+  bool same = ist__pjrt_is_row_major(tensor->ndim, dims, order);
+  if (tensor->permuted) {
+    same = ist__layout_from_minor_to_major(tensor->ndim, dims, order, has) &&
+           ist__layout_from_minor_to_major(
+               tensor->ndim, dims, ist__pjrt_tensor_order(tensor), needs);
+    for (int32_t i = 0; same && i < tensor->ndim; i++) {
+      same = dims[i] <= 1 || has[i] == needs[i];
+    }
   }
-  return IST_OK;
+  if (same) return IST_OK;
+  return ist_error_set(err, IST_ERR_TARGET_LAYOUT,
+                       "%s: the buffer cannot be viewed: the plugin keeps "
+                       "it in another order; needs %s order",
+                       pjrt->name,
+                       tensor->permuted ? "the program's" : "row-major");
 }
 
 // Nothing says how a plugin lays out the true extents inside the padded ones.

@@ -59,8 +59,8 @@ static ist_code check_input(const ist__pjrt_client *client,
   if (tensor->dynamic) {
     return ist_error_set(err, IST_ERR_DYNAMIC_SHAPE,
                          "%s: the program cannot run: input %zu has dynamic "
-                         "dimensions, padded on the device; needs a copy of it "
-                         "(copy=always)",
+                         "dimensions, padded on the device; needs a dense copy "
+                         "of it",
                          name, index);
   }
   if (tensor->dtype != argument->dtype) {
@@ -129,7 +129,41 @@ static ist_code no_output(const ist__pjrt *pjrt, size_t index, ist_error *err) {
                        pjrt->name, index);
 }
 
-// A buffer that is as the signature tells, without asking the plugin.
+static ist_code untold_output(const execution *e, size_t index,
+                              const char *what, ist_error *err) {
+  return ist_error_set(err, IST_ERR_PLUGIN,
+                       "%s: output %zu cannot be a tensor: its %s is not what "
+                       "the program's signature tells; needs a working plugin",
+                       e->client->plugin.pjrt.name, index, what);
+}
+
+// What decides how much memory is read is asked in every run. The order and the
+// memory decide nothing before a loan, which asks for them.
+static ist_code check_told(const execution *e, size_t index,
+                           PJRT_Buffer *buffer, ist_error *err) {
+  const ist__pjrt *pjrt = &e->client->plugin.pjrt;
+  const ist__pjrt_signature *s = e->program->signature;
+  const ist_spec *spec = &s->specs[s->input_count + index];
+  IST_PJRT_ARGS(PJRT_Buffer_ElementType_Args, type);
+  type.buffer = buffer;
+  ist_code code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_ElementType, &type, err);
+  if (code != IST_OK) return code;
+  if (type.type != s->arguments[s->input_count + index].dtype->pjrt) {
+    return untold_output(e, index, "dtype", err);
+  }
+  IST_PJRT_ARGS(PJRT_Buffer_Dimensions_Args, dims);
+  dims.buffer = buffer;
+  code = ist__pjrt_call(pjrt, IST_SLOT_Buffer_Dimensions, &dims, err);
+  if (code != IST_OK) return code;
+  bool same = dims.num_dims == (size_t)spec->ndim &&
+              (spec->ndim == 0 || dims.dims != NULL);
+  for (int32_t i = 0; same && i < spec->ndim; i++) {
+    same = dims.dims[i] == spec->shape[i];
+  }
+  return same ? IST_OK : untold_output(e, index, "shape", err);
+}
+
+// A buffer that was found to be as the signature tells in a run before.
 static ist_code wrap_as_told(const execution *e, size_t index,
                              const ist__pjrt_memory *memory,
                              PJRT_Buffer *buffer, ist__pjrt_tensor **out,
@@ -137,6 +171,8 @@ static ist_code wrap_as_told(const execution *e, size_t index,
   const ist__pjrt_signature *s = e->program->signature;
   const ist_spec *spec = &s->specs[s->input_count + index];
   const ist__pjrt_argument *argument = &s->arguments[s->input_count + index];
+  ist_code code = check_told(e, index, buffer, err);
+  if (code != IST_OK) return code;
   ist__pjrt_tensor *tensor = ist__pjrt_tensor_make(e->client, spec->ndim, err);
   if (tensor == NULL) return IST_ERR_NO_ALLOCATION;
   int64_t *dims = ist__pjrt_tensor_dims(tensor);
@@ -150,7 +186,6 @@ static ist_code wrap_as_told(const execution *e, size_t index,
   tensor->memory = memory;
   tensor->dtype = argument->dtype;
   tensor->permuted = !argument->row_major;
-  tensor->order_known = true;
   tensor->buffer = buffer;
   *out = tensor;
   return IST_OK;
@@ -170,6 +205,27 @@ static bool is_as_told(const ist__pjrt_signature *s, size_t index,
   return same && same_order(tensor, spec, argument->row_major);
 }
 
+// What contradicts the signature is no tensor, and the description is freed.
+// A dimension that may be shorter has its most in the signature.
+static ist_code check_signature(const execution *e, size_t index,
+                                ist__pjrt_tensor **out, ist_error *err) {
+  const ist__pjrt_signature *s = e->program->signature;
+  const ist_spec *spec = &s->specs[s->input_count + index];
+  const ist__pjrt_argument *argument = &s->arguments[s->input_count + index];
+  ist__pjrt_tensor *tensor = *out;
+  bool open = argument->dynamic || tensor->dynamic;
+  bool same = tensor->ndim == spec->ndim;
+  for (int32_t i = 0; same && i < spec->ndim; i++) {
+    int64_t extent = ist__pjrt_tensor_dims(tensor)[i];
+    same = extent == spec->shape[i] || (open && extent < spec->shape[i]);
+  }
+  if (same && tensor->dtype == argument->dtype) return IST_OK;
+  const char *what = same ? "dtype" : "shape";
+  *out = NULL;
+  ist__free(e->client->env, tensor);
+  return untold_output(e, index, what, err);
+}
+
 static ist_code wrap_output(const execution *e, size_t list, size_t index,
                             PJRT_Buffer *buffer, bool *as_told,
                             ist__pjrt_tensor **out, ist_error *err) {
@@ -184,7 +240,9 @@ static ist_code wrap_output(const execution *e, size_t list, size_t index,
   }
   memory = memory_of(e->client, device, buffer);
   ist_code code = ist__pjrt_tensor_of(e->client, memory, buffer, out, err);
-  if (code == IST_OK && is_as_told(s, index, *out)) {
+  if (code == IST_OK) code = check_signature(e, index, out, err);
+  if (code != IST_OK) return code;
+  if (is_as_told(s, index, *out)) {
     atomic_store_explicit(seen, memory, memory_order_relaxed);
   } else {
     *as_told = false;
@@ -207,6 +265,10 @@ static ist_code wrap_outputs(const execution *e, PJRT_Buffer **buffers,
                               : wrap_output(e, i / each, i % each, buffers[i],
                                             &as_told, &tensor, err);
     outputs[i] = tensor;
+    if (code == IST_OK && e->asked->memories != NULL) {
+      const ist__pjrt_device *d = &e->client->devices[device_of(e, i / each)];
+      e->asked->memories[i] = (size_t)(tensor->memory - d->memories);
+    }
   }
   for (size_t i = 0; i < all && code != IST_OK; i++) {
     if (outputs[i] != NULL) {
