@@ -251,8 +251,7 @@ static void say_end(const talk *t, ist__text *out) {
                     t->deadline_ms / 1000.0);
       return;
     case IST__CHILD_UNKNOWN:
-      ist__text_add(out, "its process ended without a word");
-      return;
+      return;  // unreachable: refuse has told it, as no death of the plugin's
   }
 }
 
@@ -284,13 +283,14 @@ static ist_code refuse(const talk *t, ist_error *err) {
   const ist__child_answer *answer = &t->answer;
   if (answer->refused) return pass_refusal(t, err);
   const char *said = t->speech.last;
+  const char *before = said[0] != '\0' ? " (it said: " : "";
+  const char *after = said[0] != '\0' ? ")" : "";
   if (answer->end == IST__CHILD_UNKNOWN) {
     return ist_error_set(
         err, IST_ERR_PROBE_MISSING,
         "plugin %s cannot be opened: isthmus-probe ended before it could tell "
         "what came of it%s%s%s; needs one that can start a process of its own",
-        t->child->path, said[0] != '\0' ? " (it said: " : "", said,
-        said[0] != '\0' ? ")" : "");
+        t->child->path, before, said, after);
   }
   char how[96];
   ist__text end = ist__text_make(how, sizeof how);
@@ -301,8 +301,7 @@ static ist_code refuse(const talk *t, ist_error *err) {
       "plugin %s cannot be opened: %s in the step %s%s when it was tried in a "
       "process of its own%s%s%s; needs a plugin that can be opened",
       t->child->path, how, answer->step[0] != '\0' ? answer->step : "start",
-      t->child->report < 0 ? "" : " of a report",
-      said[0] != '\0' ? " (it said: " : "", said, said[0] != '\0' ? ")" : "");
+      t->child->report < 0 ? "" : " of a report", before, said, after);
 }
 
 // Death in a trial is of that capability, unless it was not to be tried.
