@@ -40,8 +40,9 @@ typedef struct lying_work {
   void *dst;
   const void *src;
   size_t size;
-  bool failed;  // then run only lets go of what it holds
-  bool fills;   // the buffer: it holds the error of work that failed
+  bool failed;         // then run only lets go of what it holds
+  bool fills;          // the buffer: it holds the error of work that failed
+  PJRT_Buffer *reads;  // what fills another buffer reads: held by it
 } lying_work;
 
 struct PJRT_Event {

@@ -104,7 +104,7 @@ LYING_SLOT(Buffer_ToHostBuffer) {
   unpacking *kept = malloc(sizeof *kept);
   if (kept == NULL) abort();
   *kept = u;
-  lying_work work = {unpack, a->dst, kept, need, false, false};
+  lying_work work = {unpack, a->dst, kept, need, false, false, NULL};
   a->event = lying_event_new(work, a->src);
   return NULL;
 }
@@ -132,7 +132,8 @@ LYING_SLOT(Buffer_CopyRawToHost) {
                      (char *)a->buffer->data + a->offset,
                      (size_t)a->transfer_size,
                      false,
-                     false};
+                     false,
+                     NULL};
   a->event = lying_event_new(work, a->buffer);
   return NULL;
 }
@@ -173,7 +174,7 @@ static PJRT_Error *copy_to(PJRT_Buffer *from, PJRT_Memory *memory,
   from->holders++;
   pthread_mutex_unlock(&lying.lock);
   lying_work work = {copy_buffer, copy, from, strcmp(lie, "corrupt") == 0,
-                     false,       true};
+                     false,       true, from};
   copy->ready = lying_event_new(work, copy);
   *out = copy;
   return NULL;

@@ -67,8 +67,19 @@ static void complete(PJRT_Event *event) {
   lying_event_drop(event);
 }
 
+// Real plugins begin no work before what it reads is there.
+static void wait_for_input(const PJRT_Event *event) {
+  const lying_work *work = &event->work;
+  const PJRT_Buffer *input = work->fills ? work->reads : event->buffer;
+  if (input == NULL || input->ready == NULL) return;
+  pthread_mutex_lock(&lying.lock);
+  while (!input->ready->ready) pthread_cond_wait(&lying.changed, &lying.lock);
+  pthread_mutex_unlock(&lying.lock);
+}
+
 static void *complete_on_a_thread(void *event) {
   at_work = true;
+  wait_for_input(event);
   complete(event);
   pthread_mutex_lock(&lying.lock);
   lying.working--;

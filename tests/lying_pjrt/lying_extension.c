@@ -85,7 +85,8 @@ LYING_SLOT(RawBuffer_CopyRawHostToDevice) {
                      a->src,
                      (size_t)a->transfer_size,
                      false,
-                     false};
+                     false,
+                     NULL};
   a->event = lying_event_new(work, a->buffer->buffer);
   return NULL;
 }
@@ -100,7 +101,8 @@ LYING_SLOT(RawBuffer_CopyRawDeviceToHost) {
                      (char *)a->buffer->buffer->data + a->offset,
                      (size_t)a->transfer_size - shift,
                      false,
-                     false};
+                     false,
+                     NULL};
   a->event = lying_event_new(work, a->buffer->buffer);
   return NULL;
 }

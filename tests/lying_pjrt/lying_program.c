@@ -310,7 +310,7 @@ static PJRT_Error *execute_one(const lying_program *p, PJRT_Buffer *in,
   pthread_mutex_lock(&lying.lock);
   in->holders++;
   pthread_mutex_unlock(&lying.lock);
-  lying_work work = {compute, r, NULL, 0, false, true};
+  lying_work work = {compute, r, NULL, 0, false, true, in};
   result->ready = lying_event_new(work, result);
   *out = result;
   return NULL;

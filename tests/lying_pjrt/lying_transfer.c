@@ -113,8 +113,8 @@ static PJRT_Error *copy_host(const PJRT_Client_BufferFromHostBuffer_Args *a,
   if (LYING_IS(copy_in, "corrupt") && buffer->size > 0)
     staging[buffer->size - 1] ^= 0x20;
   // The host is read during the call, the device is filled by the event.
-  lying_work fill = {fill_device,  buffer->data, staging,
-                     buffer->size, false,        true};
+  lying_work fill = {fill_device, buffer->data, staging, buffer->size,
+                     false,       true,         NULL};
   buffer->ready = lying_event_new(fill, buffer);
   return NULL;
 }
